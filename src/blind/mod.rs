@@ -1,0 +1,1 @@
+//! Blind labelling. May not name the other zones that know what a model said, nor open files itself.

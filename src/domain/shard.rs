@@ -1,0 +1,1 @@
+//! Which fixtures a rater sees, in which order.

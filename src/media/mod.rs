@@ -1,0 +1,1 @@
+//! Bytes to pixels: limits, decoding, orientation, the resize kernel of the recipe. Pure.

@@ -1,0 +1,1 @@
+//! Model files: hash, graph facts, refusals, sidecar. Nothing here runs a model.

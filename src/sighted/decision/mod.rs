@@ -1,0 +1,3 @@
+//! What the outputs of two artifacts decide. Pure; f64; no input or output.
+
+pub(in crate::sighted) mod report;

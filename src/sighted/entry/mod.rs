@@ -1,0 +1,1 @@
+//! What the command line may call. Plain arguments in, plain outcomes out; no inner type crosses.

@@ -1,0 +1,1 @@
+//! Runs artifacts over fixtures. The only place that knows ONNX Runtime.

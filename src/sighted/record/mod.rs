@@ -1,0 +1,1 @@
+//! Release records, sign-offs, verification and the gate.

@@ -1,0 +1,1 @@
+//! The queue of flips and the verdicts people give.

@@ -1,0 +1,1 @@
+//! Labels joined with decisions: recall, false-positive rate, intervals, sentences.

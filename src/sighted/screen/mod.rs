@@ -1,0 +1,1 @@
+//! Screens that show what models said.

@@ -1,0 +1,1 @@
+//! Counts in, intervals out. Knows no product word and no file.

@@ -1,0 +1,8 @@
+//! The disk: where things lie, how they are written so that nothing is half there, and databases.
+//!
+//! Mechanisms only. What a row means belongs to the zone that writes it, because a type here could be
+//! named by the labelling code.
+
+pub mod atomic;
+pub mod clock;
+pub mod workspace;
