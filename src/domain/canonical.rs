@@ -159,6 +159,42 @@ impl Json {
         }
     }
 
+    /// `true` or `false`.
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    /// The fields of an object.
+    pub fn as_object(&self) -> Option<&BTreeMap<String, Self>> {
+        match self {
+            Self::Object(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
+    /// An object of these fields.
+    pub fn object<const N: usize>(fields: [(&str, Self); N]) -> Self {
+        Self::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    }
+
+    /// A string.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A whole number.
+    pub fn int(value: impl Into<i128>) -> Self {
+        Self::Int(value.into().to_string())
+    }
+
+    /// A string, or null.
+    pub fn text_or_null(text: Option<impl Into<String>>) -> Self {
+        text.map_or(Self::Null, Self::text)
+    }
+
     /// The items of an array.
     pub fn as_array(&self) -> Option<&[Self]> {
         match self {
