@@ -5,4 +5,6 @@
 
 pub mod atomic;
 pub mod clock;
+pub mod label_file;
+pub mod sqlite;
 pub mod workspace;
