@@ -2,4 +2,13 @@
 //!
 //! Every formula names its source, and is checked digit by digit against independent implementations.
 
+pub mod cluster;
+pub mod estimate;
+pub mod exact;
+pub mod paired;
 pub mod proportion;
+pub mod random;
+pub mod sample_size;
+
+#[cfg(test)]
+mod golden;

@@ -1,0 +1,84 @@
+//! Agreement with values made by independent implementations, which lie beside the repository.
+
+use std::path::PathBuf;
+
+use super::exact::fisher;
+use super::paired::mcnemar_exact;
+use super::proportion::{Interval, clopper_pearson, wilson};
+
+/// The folder of shared reference values; a missing one fails in continuous integration only.
+fn shared_dir() -> Option<PathBuf> {
+    let folder = std::env::var_os("FLIPSIDE_SHARED")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let found = folder.join("golden/statistics.json").is_file();
+    assert!(
+        found || std::env::var("CI").as_deref() != Ok("true"),
+        "no reference values in {}",
+        folder.display()
+    );
+    found.then_some(folder)
+}
+
+#[derive(serde::Deserialize)]
+struct Golden {
+    proportions: Vec<Proportion>,
+    mcnemar: Vec<McNemar>,
+    fisher: Vec<Fisher>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Proportion {
+    k: u64,
+    n: u64,
+    wilson: Option<[f64; 2]>,
+    clopper_pearson: Option<[f64; 2]>,
+}
+
+#[derive(serde::Deserialize)]
+struct McNemar {
+    b: u64,
+    c: u64,
+    p: f64,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Fisher {
+    table: [[u64; 2]; 2],
+    p_two_sided: f64,
+}
+
+#[test]
+fn shared_reference_values_are_met_to_1e9() {
+    let Some(folder) = shared_dir() else { return };
+    let text = std::fs::read(folder.join("golden/statistics.json")).expect("readable");
+    let golden: Golden = serde_json::from_slice(&text).expect("as described");
+    let same =
+        |found: Option<Interval>, expected: Option<[f64; 2]>, what: &str| match (found, expected) {
+            (Some(found), Some([low, high])) => {
+                assert!((found.low - low).abs() < 1e-9, "{what}: {} is not {low}", found.low);
+                assert!((found.high - high).abs() < 1e-9, "{what}: {} is not {high}", found.high);
+            }
+            (found, expected) => assert_eq!(found.is_none(), expected.is_none(), "{what}"),
+        };
+    assert!(
+        golden.proportions.len() >= 19 && golden.mcnemar.len() >= 13 && golden.fisher.len() >= 8
+    );
+    for row in golden.proportions {
+        same(wilson(row.k, row.n), row.wilson, &format!("Wilson {}/{}", row.k, row.n));
+        same(
+            clopper_pearson(row.k, row.n),
+            row.clopper_pearson,
+            &format!("exact {}/{}", row.k, row.n),
+        );
+    }
+    for row in golden.mcnemar {
+        let p = mcnemar_exact(row.b, row.c);
+        assert!((p - row.p).abs() < 1e-9, "McNemar {} {}: {p} is not {}", row.b, row.c, row.p);
+    }
+    for row in golden.fisher {
+        let p = fisher(row.table);
+        assert!((p - row.p_two_sided).abs() < 1e-9, "Fisher {:?}: {p}", row.table);
+    }
+}
