@@ -3,11 +3,16 @@
 //! Old readers ignore the additions. Everything that review, scores, threshold and export need is in
 //! this one file, so evidence is named by one hash: beside the totals it holds, per fixture, every
 //! detection above [`Extension::detection_floor`] and the best confidence whatever its height.
+//!
+//! Types only. Every count of [`ThresholdRow`], [`SetRow`] and [`PerImage`] and every [`Item`] follows
+//! from the detections listed in [`FixtureRow::found`]; `check` holds a report to that.
 
 use serde::{Deserialize, Serialize};
 
-/// Detections are listed in a report from this confidence on: the lowest threshold of the sweep.
-pub(in crate::sighted) const DETECTION_FLOOR: f64 = 0.25;
+/// Detections are listed in a report from this confidence on: a near miss below the lowest threshold of
+/// the sweep. Lower when the recommended threshold is lower still: read
+/// [`Extension::detection_floor`], not this.
+pub(in crate::sighted) const DETECTION_FLOOR: f64 = 0.20;
 
 /// One value for each side of a comparison; `a` is the reference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -104,10 +109,6 @@ pub(in crate::sighted) struct Normalization {
 /// How far one output moved, element by element.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(
-    missing_docs,
-    reason = "the names are the definition; the formats document gives the rules"
-)]
 pub(in crate::sighted) struct OutputDelta {
     pub name: String,
     pub elements_compared: u64,
@@ -129,7 +130,6 @@ pub(in crate::sighted) struct OutputDelta {
 
 /// Spread of one value over fixtures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct MaxMeanMin {
     pub max: f64,
     pub mean: f64,
@@ -139,10 +139,6 @@ pub(in crate::sighted) struct MaxMeanMin {
 /// How many elements exceed one tolerance pair, by five rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(
-    missing_docs,
-    reason = "the names are the definition; the formats document gives the rules"
-)]
 pub(in crate::sighted) struct Exceedance {
     pub atol: f64,
     pub rtol: f64,
@@ -155,7 +151,6 @@ pub(in crate::sighted) struct Exceedance {
 
 /// A count and its share.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct CountFraction {
     pub count: u64,
     pub fraction: f64,
@@ -164,7 +159,6 @@ pub(in crate::sighted) struct CountFraction {
 /// Decisions, slot by slot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct DecodeSummary {
     pub conf_threshold_recommended: f64,
     pub max_detections: u64,
@@ -179,7 +173,6 @@ pub(in crate::sighted) struct DecodeSummary {
 /// Decisions at one threshold, slot by slot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct ThresholdRow {
     pub threshold: f64,
     pub is_recommended: bool,
@@ -196,7 +189,6 @@ pub(in crate::sighted) struct ThresholdRow {
 
 /// Times of the `run` calls, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct Latency {
     pub a: LatencySide,
     pub b: LatencySide,
@@ -205,7 +197,6 @@ pub(in crate::sighted) struct Latency {
 
 /// Times of one side, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct LatencySide {
     pub p50: f64,
     pub p95: f64,
@@ -214,7 +205,6 @@ pub(in crate::sighted) struct LatencySide {
 
 /// Threshold flips of one fixture, keyed by the threshold as Python prints it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct PerImage {
     pub image: String,
     pub flips: std::collections::BTreeMap<String, u64>,
@@ -236,6 +226,8 @@ pub(in crate::sighted) struct Extension {
     pub classes: Vec<String>,
     /// Detections at or above this confidence are listed below.
     pub detection_floor: f64,
+    /// Entries of the whole manifest, of which a shard covers a part.
+    pub manifest_count: u64,
     /// Every fixture of the manifest (or shard), in manifest order, left-out ones too.
     pub fixtures: Vec<FixtureRow>,
     /// NaN and infinite values, by output name.
@@ -253,11 +245,13 @@ pub(in crate::sighted) struct Extension {
     pub shard: ShardEntry,
     /// `exact`, or the stated error of the quantiles.
     pub quantiles: String,
+    /// The companion file that makes a shard's report mergeable; absent when the shard is the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merge_state: Option<MergeStateEntry>,
 }
 
 /// The preprocessing recipe.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct RecipeEntry {
     pub name: String,
     pub sha256: String,
@@ -266,7 +260,6 @@ pub(in crate::sighted) struct RecipeEntry {
 /// The runtime and its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct RuntimeEntry {
     pub name: String,
     pub version: String,
@@ -280,6 +273,8 @@ pub(in crate::sighted) struct RuntimeEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(in crate::sighted) struct FixtureRow {
+    /// Position in the whole manifest, from 0.
+    pub position: u64,
     /// As the manifest writes it.
     pub path: String,
     /// Of the file's bytes: the fixture's id. Empty when the file could not be read.
@@ -316,7 +311,6 @@ pub(in crate::sighted) struct SideFound {
 
 /// One detection: which slot, what, how sure, where.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct DetectionRow {
     pub slot: u32,
     /// Index into [`Extension::classes`].
@@ -331,7 +325,6 @@ pub(in crate::sighted) struct DetectionRow {
 /// Decisions as sets: see `decision::slot_match`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct SetMatching {
     pub iou: f64,
     pub by_threshold: Vec<SetRow>,
@@ -340,7 +333,6 @@ pub(in crate::sighted) struct SetMatching {
 /// Set changes at one threshold. A pair counts once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct SetRow {
     pub threshold: f64,
     pub stayed: u64,
@@ -350,26 +342,55 @@ pub(in crate::sighted) struct SetRow {
     pub appeared: u64,
     pub moved_slot_flips: u64,
     pub real_flips: u64,
+    /// Images in which anything vanished, appeared or was relabelled; moving alone changes nothing.
     pub images_changed: u64,
+    /// Images that went from no detection to some, or back.
     pub images_presence_changed: u64,
+    /// Vanished or appeared detections whose best match on the other side (same class, IoU ≥ 0.5)
+    /// lies less than 0.05 below the threshold.
+    #[serde(default)]
+    pub near_threshold: u64,
+    /// Vanished or appeared detections that the other side still has at or above the threshold: a
+    /// duplicate went or came.
+    #[serde(default)]
+    pub still_found: u64,
+    /// Detections of both sides by their distance above the threshold.
+    #[serde(default)]
+    pub churn: Vec<ChurnRow>,
+}
+
+/// How many detections at most this far above the threshold, and farther than the row before, changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::sighted) struct ChurnRow {
+    pub within: f64,
+    /// Detections of both sides.
+    pub detections: u64,
+    /// Of those, vanished, appeared or relabelled.
+    pub changed: u64,
 }
 
 /// One changed decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct Item {
     /// Fixture id, 64 hex digits.
     pub fixture: String,
-    /// Slot the item is listed under.
+    /// Slot of the reference's detection, or of the candidate's when it stands alone.
     pub slot: u32,
     pub kind: ItemKind,
-    /// The reference's detection, when it has one here.
+    /// The reference's detection, when this item has one.
     pub a: Option<DetectionRow>,
-    /// The candidate's detection, when it has one here.
+    /// The candidate's detection, when this item has one.
     pub b: Option<DetectionRow>,
+    /// What the reference has of the candidate's unmatched detection: its most confident query of the
+    /// same class with IoU ≥ 0.5, however low.
+    #[serde(default, rename = "elsewhereA", skip_serializing_if = "Option::is_none")]
+    pub elsewhere_a: Option<DetectionRow>,
+    /// What the candidate has of the reference's unmatched detection.
+    #[serde(default, rename = "elsewhereB", skip_serializing_if = "Option::is_none")]
+    pub elsewhere_b: Option<DetectionRow>,
 }
 
-/// What became of a decision.
+/// What became of a decision. Each change is one item: a pair once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::sighted) enum ItemKind {
@@ -377,11 +398,11 @@ pub(in crate::sighted) enum ItemKind {
     Vanished,
     /// Only the candidate has it.
     Appeared,
-    /// Both have it, as another class.
+    /// Both have it, as another class; the slots may differ too.
     Relabelled,
-    /// Both have it, in another slot.
+    /// Both have it, in another slot. Nothing changed for the user.
     MovedSlot,
-    /// One slot, two different objects.
+    /// One slot, two different objects, neither of which the other side has: one vanished, one appeared.
     Replaced,
 }
 
@@ -411,9 +432,19 @@ pub(in crate::sighted) struct LatencyPass {
     pub interval: [f64; 2],
 }
 
+/// The companion file of a shard's report: what sums and quantiles need to be joined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::sighted) struct MergeStateEntry {
+    /// Name of the file, in the report's folder.
+    pub file: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// 64 hex digits.
+    pub sha256: String,
+}
+
 /// Part `index` of `of`, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names are the definition")]
 pub(in crate::sighted) struct ShardEntry {
     pub index: u32,
     pub of: u32,
