@@ -5,6 +5,10 @@
 
 pub mod atomic;
 pub mod clock;
+pub mod event_chain;
+pub mod failpoint;
 pub mod label_file;
+pub mod label_schema;
+pub mod lock;
 pub mod sqlite;
 pub mod workspace;

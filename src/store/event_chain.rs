@@ -1,0 +1,675 @@
+//! A log of events, each chained to the one before by hash. The log is the truth; whatever else the
+//! database holds can be made again from it.
+//!
+//! `hash = sha256("flipside-event-v1" ‖ previous hash ‖ canonical(row))`, `seq` has no gaps, rows are
+//! never changed or removed. What an event means belongs to the caller. No type of the database library
+//! shows here but in [`append`] and [`read_all`], which are for callers that own a connection.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+
+use crate::domain::canonical::Json;
+use crate::domain::digest::{ChainHead, sha256};
+use crate::domain::escape::{escape, escape_os};
+use crate::store::failpoint;
+use crate::store::sqlite::{self, Schema, SqliteError};
+
+/// Table and triggers of the log; a migration of every database that has one.
+pub const EVENT_TABLE: &str = "
+CREATE TABLE event (
+    seq INTEGER PRIMARY KEY,
+    prev_hash BLOB NOT NULL CHECK (length(prev_hash) = 32),
+    kind TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    sitting INTEGER NOT NULL,
+    wall_utc TEXT NOT NULL,
+    mono_ns INTEGER NOT NULL,
+    payload TEXT NOT NULL,
+    hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32)
+) STRICT;
+CREATE TRIGGER event_has_no_gap BEFORE INSERT ON event
+WHEN NEW.seq IS NOT (SELECT coalesce(max(seq), 0) + 1 FROM event)
+BEGIN SELECT RAISE(ABORT, 'an event out of turn'); END;
+CREATE TRIGGER event_stays BEFORE UPDATE ON event
+BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+CREATE TRIGGER event_is_kept BEFORE DELETE ON event
+BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
+";
+
+/// The event that says the clock went back.
+pub const CLOCK_REGRESSED: &str = "clock_regressed";
+
+/// How far the clock may go back without a word, in seconds.
+const CLOCK_TOLERANCE: i64 = 2;
+
+/// An event to be appended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEvent {
+    /// What happened.
+    pub kind: String,
+    /// Who did it.
+    pub actor: String,
+    /// In which stretch of work, counted from 1.
+    pub sitting: u64,
+    /// The wall clock: information, never order. UTC, RFC 3339.
+    pub wall_utc: String,
+    /// Nanoseconds since the sitting began.
+    pub mono_ns: u64,
+    /// The rest.
+    pub payload: Json,
+}
+
+/// An event of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its place, from 1.
+    pub seq: u64,
+    /// What happened.
+    pub kind: String,
+    /// Who did it.
+    pub actor: String,
+    /// In which stretch of work.
+    pub sitting: u64,
+    /// The wall clock.
+    pub wall_utc: String,
+    /// Nanoseconds since the sitting began.
+    pub mono_ns: u64,
+    /// The rest.
+    pub payload: Json,
+    /// The hash that chains it.
+    pub hash: ChainHead,
+}
+
+/// What an acknowledged event got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Receipt {
+    /// Its place.
+    pub seq: u64,
+    /// The new head of the chain.
+    pub head: ChainHead,
+}
+
+/// Why a log cannot be used, or an event was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum ChainError {
+    /// The database.
+    #[error(transparent)]
+    Database(#[from] SqliteError),
+    /// A row that is not what its hash says.
+    #[error("{}: the chain of events breaks at event {seq}: {}", escape_os(.path.as_os_str()), escape(.reason))]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        seq: u64,
+        /// What does not fit.
+        reason: String,
+    },
+    /// What was read back is not what was written.
+    #[error("{}: event {seq} reads back other than it was written", escape_os(.path.as_os_str()))]
+    ReadBack {
+        /// The file.
+        path: PathBuf,
+        /// Which.
+        seq: u64,
+    },
+}
+
+impl ChainError {
+    /// May the same write succeed when it is simply tried again?
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Database(error) if error.is_retryable())
+    }
+
+    /// Is nothing after the last acknowledged event to be trusted? A full or locked disk is no such
+    /// case: the transaction was rolled back.
+    pub fn is_fatal(&self) -> bool {
+        !matches!(
+            self,
+            Self::Database(
+                SqliteError::Busy { .. } | SqliteError::Full { .. } | SqliteError::ReadOnly { .. }
+            )
+        )
+    }
+}
+
+/// Head of a log without events: what the first event is chained to.
+pub const EMPTY_HEAD: ChainHead = ChainHead::from_bytes([0; 32]);
+
+/// Appends an event within a transaction of the caller, which must be an immediate one.
+///
+/// # Errors
+/// Whatever the database returns.
+pub fn append(transaction: &Transaction<'_>, event: &NewEvent) -> rusqlite::Result<Receipt> {
+    let last: Option<(i64, [u8; 32])> = transaction
+        .prepare_cached("SELECT seq, hash FROM event ORDER BY seq DESC LIMIT 1")?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let (last_seq, prev) = last.unwrap_or((0, *EMPTY_HEAD.as_bytes()));
+    let seq = last_seq + 1;
+    let sitting = i64::try_from(event.sitting).unwrap_or(i64::MAX);
+    let mono_ns = i64::try_from(event.mono_ns).unwrap_or(i64::MAX);
+    let row = Row {
+        seq,
+        kind: &event.kind,
+        actor: &event.actor,
+        sitting,
+        wall_utc: &event.wall_utc,
+        mono_ns,
+        payload: &event.payload.to_canonical(),
+    };
+    let hash = row.hash(&prev);
+    transaction
+        .prepare_cached(
+            "INSERT INTO event (seq, prev_hash, kind, actor, sitting, wall_utc, mono_ns, payload, hash)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        )?
+        .execute(params![
+            seq, prev, row.kind, row.actor, sitting, row.wall_utc, mono_ns, row.payload, hash
+        ])?;
+    Ok(Receipt { seq: seq.unsigned_abs(), head: ChainHead::from_bytes(hash) })
+}
+
+/// Every event in order, each checked against its hash and its predecessor.
+///
+/// # Errors
+/// The database's, or the first event that does not fit.
+pub fn read_all(connection: &Connection, path: &Path) -> Result<Vec<Event>, ChainError> {
+    let at = |error: rusqlite::Error| ChainError::Database(SqliteError::at(path, &error));
+    let mut statement = connection
+        .prepare(
+            "SELECT seq, prev_hash, kind, actor, sitting, wall_utc, mono_ns, payload, hash
+             FROM event ORDER BY seq",
+        )
+        .map_err(at)?;
+    let mut rows = statement.query([]).map_err(at)?;
+    let mut events = Vec::new();
+    let mut head = *EMPTY_HEAD.as_bytes();
+    while let Some(row) = rows.next().map_err(at)? {
+        let expected = events.len() as u64 + 1;
+        let broken =
+            |reason: String| ChainError::Broken { path: path.to_owned(), seq: expected, reason };
+        let event = read_row(row, expected, &head).map_err(broken)?;
+        head = *event.hash.as_bytes();
+        events.push(event);
+    }
+    Ok(events)
+}
+
+fn read_row(row: &rusqlite::Row<'_>, expected: u64, head: &[u8; 32]) -> Result<Event, String> {
+    let text = |column: usize| {
+        row.get_ref(column)
+            .ok()
+            .and_then(|value| value.as_str().ok())
+            .ok_or_else(|| format!("column {column} is not text"))
+    };
+    let number = |column: usize| row.get::<_, i64>(column).map_err(|error| error.to_string());
+    let digest = |column: usize| row.get::<_, [u8; 32]>(column).map_err(|error| error.to_string());
+    let fields = Row {
+        seq: number(0)?,
+        kind: text(2)?,
+        actor: text(3)?,
+        sitting: number(4)?,
+        wall_utc: text(5)?,
+        mono_ns: number(6)?,
+        payload: text(7)?,
+    };
+    if u64::try_from(fields.seq) != Ok(expected) {
+        return Err(format!("found event {} in its place", fields.seq));
+    }
+    if digest(1)? != *head {
+        return Err("it follows another event than the one before it".to_owned());
+    }
+    let hash = digest(8)?;
+    if fields.hash(head) != hash {
+        return Err("its content is not what its hash says".to_owned());
+    }
+    let payload = Json::parse(fields.payload.as_bytes()).map_err(|error| error.reason)?;
+    Ok(Event {
+        seq: expected,
+        kind: fields.kind.to_owned(),
+        actor: fields.actor.to_owned(),
+        sitting: fields.sitting.unsigned_abs(),
+        wall_utc: fields.wall_utc.to_owned(),
+        mono_ns: fields.mono_ns.unsigned_abs(),
+        payload,
+        hash: ChainHead::from_bytes(hash),
+    })
+}
+
+/// What is hashed.
+struct Row<'a> {
+    seq: i64,
+    kind: &'a str,
+    actor: &'a str,
+    sitting: i64,
+    wall_utc: &'a str,
+    mono_ns: i64,
+    payload: &'a str,
+}
+
+impl Row<'_> {
+    fn hash(&self, prev: &[u8; 32]) -> [u8; 32] {
+        let mut bytes = Vec::with_capacity(256 + self.payload.len());
+        bytes.extend_from_slice(b"flipside-event-v1");
+        bytes.extend_from_slice(prev);
+        bytes.extend_from_slice(self.canonical().as_bytes());
+        sha256(&bytes)
+    }
+
+    /// Canonical JSON of the row: keys sorted, the payload's canonical text as it stands.
+    fn canonical(&self) -> String {
+        let quoted = |text: &str| Json::Text(text.to_owned()).to_canonical();
+        format!(
+            "{{\"actor\":{},\"kind\":{},\"mono_ns\":{},\"payload\":{},\"seq\":{},\"sitting\":{},\"wall_utc\":{}}}",
+            quoted(self.actor),
+            quoted(self.kind),
+            self.mono_ns,
+            self.payload,
+            self.seq,
+            self.sitting,
+            quoted(self.wall_utc)
+        )
+    }
+}
+
+/// Which event a row beside the log points to from now on, in the same transaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pointer {
+    /// The event being appended.
+    ThisEvent,
+    /// An earlier one.
+    Event(u64),
+    /// None: the row goes.
+    Nothing,
+}
+
+/// A change of the pointer table that goes with an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointerChange {
+    /// What the pointer is of.
+    pub subject: String,
+    /// Where it points.
+    pub to: Pointer,
+}
+
+/// Table of what counts now: subject to event. A migration of every database opened as [`EventLog`].
+pub const POINTER_TABLE: &str = "
+CREATE TABLE current (
+    subject TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL REFERENCES event (seq)
+) STRICT, WITHOUT ROWID;
+";
+
+/// A log with its pointer table. Owns the connection; there is one per process.
+#[derive(Debug)]
+pub struct EventLog {
+    connection: Connection,
+    path: PathBuf,
+    last_wall: Option<jiff::Timestamp>,
+    head: ChainHead,
+    length: u64,
+    writable: bool,
+}
+
+impl EventLog {
+    /// Opens or makes the log at `path`, and reads all of it.
+    ///
+    /// # Errors
+    /// A database that cannot be used, or a chain that does not hold.
+    pub fn open(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
+        Self::with(sqlite::open(path, schema)?, path, true)
+    }
+
+    /// Opens an existing log for reading.
+    ///
+    /// # Errors
+    /// Likewise.
+    pub fn open_read_only(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
+        Self::with(sqlite::open_read_only(path, schema)?, path, false)
+    }
+
+    fn with(
+        connection: Connection,
+        path: &Path,
+        writable: bool,
+    ) -> Result<(Self, Vec<Event>), ChainError> {
+        let events = read_all(&connection, path)?;
+        let log = Self {
+            connection,
+            path: path.to_owned(),
+            last_wall: events.last().and_then(|event| event.wall_utc.parse().ok()),
+            head: events.last().map_or(EMPTY_HEAD, |event| event.hash),
+            length: events.len() as u64,
+            writable,
+        };
+        Ok((log, events))
+    }
+
+    /// Hash of the newest event.
+    pub fn head(&self) -> ChainHead {
+        self.head
+    }
+
+    /// Number of events.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// May events be appended?
+    pub fn is_writable(&self) -> bool {
+        self.writable
+    }
+
+    /// Appends an event and moves pointers in one transaction, synced to disk, then reads both back.
+    /// When this returns, the event stays.
+    ///
+    /// # Errors
+    /// Nothing was kept, unless the error is [`ChainError::ReadBack`] or the device's.
+    pub fn append(
+        &mut self,
+        event: &NewEvent,
+        changes: &[PointerChange],
+    ) -> Result<Receipt, ChainError> {
+        let path = &self.path;
+        let at = |error: rusqlite::Error| ChainError::Database(SqliteError::at(path, &error));
+        let regressed = self.clock_regressed(event);
+        failpoint::pass("event: before the transaction");
+        let receipt = sqlite::immediate(&mut self.connection, |transaction| {
+            if let Some(regressed) = &regressed {
+                append(transaction, regressed)?;
+            }
+            failpoint::pass("event: locked");
+            let receipt = append(transaction, event)?;
+            failpoint::pass("event: inserted");
+            for change in changes {
+                change.apply(transaction, receipt.seq)?;
+            }
+            failpoint::pass("event: before commit");
+            Ok(receipt)
+        })
+        .map_err(at)?;
+        failpoint::pass("event: committed");
+        self.read_back(receipt, event, changes)?;
+        failpoint::pass("event: read back");
+        self.last_wall = event.wall_utc.parse().ok().or(self.last_wall);
+        self.head = receipt.head;
+        self.length = receipt.seq;
+        Ok(receipt)
+    }
+
+    /// Where every pointer stands.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn pointers(&self) -> Result<std::collections::BTreeMap<String, u64>, ChainError> {
+        let at = |error: rusqlite::Error| ChainError::Database(SqliteError::at(&self.path, &error));
+        self.connection
+            .prepare("SELECT subject, seq FROM current")
+            .and_then(|mut statement| {
+                statement
+                    .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
+                    .collect()
+            })
+            .map_err(at)
+    }
+
+    /// Makes the pointer table say `pointers`: it is only a view of the log.
+    ///
+    /// # Errors
+    /// The database's.
+    pub fn rebuild_pointers(
+        &mut self,
+        pointers: &std::collections::BTreeMap<String, u64>,
+    ) -> Result<(), ChainError> {
+        let path = &self.path;
+        sqlite::immediate(&mut self.connection, |transaction| {
+            transaction.execute("DELETE FROM current", [])?;
+            for (subject, seq) in pointers {
+                let change = PointerChange { subject: subject.clone(), to: Pointer::Event(*seq) };
+                change.apply(transaction, *seq)?;
+            }
+            Ok(())
+        })
+        .map_err(|error: rusqlite::Error| ChainError::Database(SqliteError::at(path, &error)))
+    }
+
+    /// Moves what the write-ahead log holds into the main file, so that the main file alone is whole.
+    pub fn fold_write_ahead_log(&self) {
+        // Nothing is lost when it cannot be done now: the next opening reads both files.
+        let _ = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
+    }
+
+    fn clock_regressed(&self, event: &NewEvent) -> Option<NewEvent> {
+        let now: jiff::Timestamp = event.wall_utc.parse().ok()?;
+        let back = self.last_wall?.as_second() - now.as_second();
+        (back > CLOCK_TOLERANCE).then(|| NewEvent {
+            kind: CLOCK_REGRESSED.to_owned(),
+            payload: Json::Object([("seconds".to_owned(), Json::Int(back.to_string()))].into()),
+            ..event.clone()
+        })
+    }
+
+    fn read_back(
+        &self,
+        receipt: Receipt,
+        event: &NewEvent,
+        changes: &[PointerChange],
+    ) -> Result<(), ChainError> {
+        let wrong = || ChainError::ReadBack { path: self.path.clone(), seq: receipt.seq };
+        let at = |error: rusqlite::Error| ChainError::Database(SqliteError::at(&self.path, &error));
+        let seq = i64::try_from(receipt.seq).unwrap_or(i64::MAX);
+        let (payload, hash): (String, [u8; 32]) = self
+            .connection
+            .prepare_cached("SELECT payload, hash FROM event WHERE seq = ?1")
+            .and_then(|mut statement| {
+                statement.query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))
+            })
+            .map_err(at)?;
+        if payload != event.payload.to_canonical() || hash != *receipt.head.as_bytes() {
+            return Err(wrong());
+        }
+        for change in changes {
+            let found: Option<i64> = self
+                .connection
+                .prepare_cached("SELECT seq FROM current WHERE subject = ?1")
+                .and_then(|mut statement| {
+                    statement.query_row([&change.subject], |row| row.get(0)).optional()
+                })
+                .map_err(at)?;
+            if found.map(i64::unsigned_abs) != change.target(receipt.seq) {
+                return Err(wrong());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PointerChange {
+    fn target(&self, this: u64) -> Option<u64> {
+        match self.to {
+            Pointer::ThisEvent => Some(this),
+            Pointer::Event(seq) => Some(seq),
+            Pointer::Nothing => None,
+        }
+    }
+
+    fn apply(&self, transaction: &Transaction<'_>, this: u64) -> rusqlite::Result<()> {
+        match self.target(this) {
+            Some(seq) => transaction
+                .prepare_cached(
+                    "INSERT INTO current (subject, seq) VALUES (?1, ?2)
+                     ON CONFLICT (subject) DO UPDATE SET seq = excluded.seq",
+                )?
+                .execute(params![self.subject, i64::try_from(seq).unwrap_or(i64::MAX)])
+                .map(drop),
+            None => transaction
+                .prepare_cached("DELETE FROM current WHERE subject = ?1")?
+                .execute([&self.subject])
+                .map(drop),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: Schema = Schema {
+        application_id: 0x464c_5402,
+        user_version: 2,
+        migrations: &[EVENT_TABLE, POINTER_TABLE],
+    };
+
+    fn event(text: &str) -> NewEvent {
+        NewEvent {
+            kind: "answer".to_owned(),
+            actor: "ada".to_owned(),
+            sitting: 1,
+            wall_utc: "2026-02-03T04:05:06+00:00".to_owned(),
+            mono_ns: 17,
+            payload: Json::Object([("say".to_owned(), Json::Text(text.to_owned()))].into()),
+        }
+    }
+
+    fn set(subject: &str) -> PointerChange {
+        PointerChange { subject: subject.to_owned(), to: Pointer::ThisEvent }
+    }
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().expect("temporary folder")
+    }
+
+    #[test]
+    fn hash_of_a_row_is_pinned() {
+        // Sealed files name heads made of these; do not change them.
+        let row = Row {
+            seq: 1,
+            kind: "answer",
+            actor: "ada",
+            sitting: 1,
+            wall_utc: "2026-02-03T04:05:06+00:00",
+            mono_ns: 17,
+            payload: "{\"say\":\"a \\\"b\\\"\"}",
+        };
+        assert_eq!(
+            row.canonical(),
+            r#"{"actor":"ada","kind":"answer","mono_ns":17,"payload":{"say":"a \"b\""},"seq":1,"sitting":1,"wall_utc":"2026-02-03T04:05:06+00:00"}"#
+        );
+        assert!(
+            Json::parse(row.canonical().as_bytes()).expect("JSON").to_canonical()
+                == row.canonical()
+        );
+        assert_eq!(
+            ChainHead::from_bytes(row.hash(&[0; 32])).to_hex(),
+            "abc6fe3248b6fc95055a709912085b30b04277e65936c64f69bba0d82cb5e2f8"
+        );
+    }
+
+    #[test]
+    fn events_and_pointers_survive_reopening() {
+        let folder = folder();
+        let path = folder.path().join("a.db");
+        let (mut log, events) = EventLog::open(&path, &SCHEMA).expect("new");
+        assert!(events.is_empty());
+        assert_eq!(log.head(), EMPTY_HEAD);
+        let first = log.append(&event("one"), &[set("x")]).expect("kept");
+        let second = log.append(&event("two"), &[set("x"), set("y")]).expect("kept");
+        let back = PointerChange { subject: "x".to_owned(), to: Pointer::Event(first.seq) };
+        let gone = PointerChange { subject: "y".to_owned(), to: Pointer::Nothing };
+        let third = log.append(&event("three"), &[back, gone]).expect("kept");
+        assert_eq!((first.seq, second.seq, third.seq), (1, 2, 3));
+        drop(log);
+        let (log, events) = EventLog::open_read_only(&path, &SCHEMA).expect("again");
+        assert_eq!(events.len(), 3);
+        assert_eq!(log.head(), third.head);
+        assert_eq!(events[1].payload, event("two").payload);
+        assert_eq!(log.pointers().expect("readable"), [("x".to_owned(), 1)].into());
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_is_an_event_and_changes_no_order() {
+        let folder = folder();
+        let (mut log, _) = EventLog::open(&folder.path().join("a.db"), &SCHEMA).expect("new");
+        log.append(&event("one"), &[]).expect("kept");
+        let early = NewEvent { wall_utc: "2026-02-02T04:05:06+00:00".to_owned(), ..event("two") };
+        log.append(&early, &[]).expect("kept");
+        let same = NewEvent { wall_utc: "2026-02-02T04:05:05+00:00".to_owned(), ..event("three") };
+        log.append(&same, &[]).expect("kept");
+        let events = read_all(&log.connection, &log.path).expect("whole");
+        let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
+        assert_eq!(kinds, ["answer", CLOCK_REGRESSED, "answer", "answer"]);
+        assert_eq!(events[1].payload.get("seconds").and_then(Json::as_i64), Some(86_400));
+    }
+
+    #[test]
+    fn rows_cannot_be_changed_removed_or_inserted_out_of_turn() {
+        let folder = folder();
+        let (mut log, _) = EventLog::open(&folder.path().join("a.db"), &SCHEMA).expect("new");
+        log.append(&event("one"), &[]).expect("kept");
+        for (statement, message) in [
+            ("UPDATE event SET payload = '{}'", "never changed"),
+            ("DELETE FROM event", "never removed"),
+            (
+                "INSERT INTO event SELECT 9, prev_hash, kind, actor, sitting, wall_utc, mono_ns, payload, randomblob(32) FROM event",
+                "out of turn",
+            ),
+        ] {
+            let error = log.connection.execute(statement, []).expect_err(statement);
+            assert!(error.to_string().contains(message), "{statement}: {error}");
+        }
+    }
+
+    /// Changes a stored row behind the log's back, as damage or a person would.
+    fn tamper(path: &Path, statement: &str) {
+        let connection = sqlite::open(path, &SCHEMA).expect("open");
+        connection
+            .execute_batch(&format!(
+                "DROP TRIGGER event_stays; DROP TRIGGER event_is_kept; {statement};
+                 CREATE TRIGGER event_stays BEFORE UPDATE ON event
+BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+                 CREATE TRIGGER event_is_kept BEFORE DELETE ON event
+BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;"
+            ))
+            .expect("tampered");
+    }
+
+    #[test]
+    fn any_changed_row_breaks_the_chain() {
+        for (statement, seq, message) in [
+            ("UPDATE event SET payload = '{\"say\":\"owt\"}' WHERE seq = 2", 2, "content"),
+            ("UPDATE event SET actor = 'bob' WHERE seq = 1", 1, "content"),
+            ("UPDATE event SET wall_utc = '' WHERE seq = 3", 3, "content"),
+            ("UPDATE event SET hash = randomblob(32) WHERE seq = 2", 2, "content"),
+            ("DELETE FROM event WHERE seq = 1", 1, "found event 2"),
+            ("UPDATE event SET prev_hash = zeroblob(32) WHERE seq = 2", 2, "another event"),
+        ] {
+            let folder = folder();
+            let path = folder.path().join("a.db");
+            let (mut log, _) = EventLog::open(&path, &SCHEMA).expect("new");
+            for text in ["one", "two", "three"] {
+                log.append(&event(text), &[]).expect("kept");
+            }
+            drop(log);
+            assert!(EventLog::open(&path, &SCHEMA).is_ok(), "the twin");
+            tamper(&path, statement);
+            let error = EventLog::open(&path, &SCHEMA).expect_err(statement);
+            assert!(error.to_string().contains(message), "{statement}: {error}");
+            assert!(
+                matches!(&error, ChainError::Broken { seq: found, .. } if *found == seq),
+                "{statement}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn pointers_are_made_again_from_the_log() {
+        let folder = folder();
+        let (mut log, _) = EventLog::open(&folder.path().join("a.db"), &SCHEMA).expect("new");
+        log.append(&event("one"), &[set("x"), set("y")]).expect("kept");
+        let wanted = [("z".to_owned(), 1)].into();
+        log.rebuild_pointers(&wanted).expect("rebuilt");
+        assert_eq!(log.pointers().expect("readable"), wanted);
+    }
+}
