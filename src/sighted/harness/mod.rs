@@ -1,1 +1,3 @@
 //! Runs artifacts over fixtures. The only place that knows ONNX Runtime.
+
+mod recipe;
