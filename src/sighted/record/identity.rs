@@ -209,6 +209,14 @@ impl<'a> Fields<'a> {
         Ok(text.to_owned())
     }
 
+    /// A text, or nothing for null.
+    pub(super) fn text_or_null(&self, key: &str) -> Result<Option<String>, Refusal> {
+        match self.get(&[key])? {
+            Json::Null => Ok(None),
+            _ => self.text(&[key]).map(Some),
+        }
+    }
+
     pub(super) fn integer(&self, path: &[&str]) -> Result<i64, Refusal> {
         self.get(path)?.as_i64().ok_or_else(|| self.fault(path, "a whole number"))
     }

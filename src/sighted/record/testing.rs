@@ -1,9 +1,23 @@
 //! A made-up record and report, small enough to read, for tests of this folder.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use super::comparison;
+use super::gate::{self, GateAnswer};
+use super::limits::{AcceptanceLimits, Holds, Labelled};
+use super::registry::Registry;
 use super::release::{NewRecord, ReleaseRecord, evidence_json};
+use super::signoff::{
+    Decision, Draft, Evidence, LabelFile, NamedFile, Product, Signer, disclaimers,
+};
+use super::signoff_store::SignOffStore;
+use super::ssh::Trust;
+use super::verify::{self, Means, Score, ScoreInputs};
 use crate::domain::canonical::Json;
-use crate::domain::digest::ReportHash;
+use crate::domain::digest::{ContentHash, LabelFileHash, ManifestHash, ReportHash};
+use crate::stats::paired::PairedTable;
+use crate::store::atomic;
 
 pub(in crate::sighted) const REFERENCE: &str =
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
@@ -107,4 +121,202 @@ pub(in crate::sighted) fn shared_dir() -> Option<std::path::PathBuf> {
         folder.display()
     );
     found.then_some(folder)
+}
+
+/// A workspace on disk with everything a sign-off names, and a score that is a function of its inputs.
+pub(in crate::sighted) struct World {
+    folder: tempfile::TempDir,
+    /// The record, registered.
+    pub record: ReleaseRecord,
+    /// Counts the made-up score reports.
+    pub labelled: std::cell::Cell<Option<Labelled>>,
+    /// Allowed signers and revoked keys, when signatures are checked.
+    pub trust: Option<(PathBuf, Option<PathBuf>)>,
+}
+
+const ARTIFACT_PATH: &str = "models/b.onnx";
+const REPORT_PATH: &str = "sessions/reports/r.json";
+
+impl World {
+    pub(in crate::sighted) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let root = folder.path();
+        let put = |path: &str, bytes: &[u8]| {
+            atomic::write(&root.join(path), bytes).expect("written");
+            crate::domain::digest::hex(&crate::domain::digest::sha256(bytes))
+        };
+        let artifact = put(ARTIFACT_PATH, b"candidate weights");
+        let manifest = put("fixtures/manifest.txt", b"one.jpg\n");
+        let picture = put("fixtures/one.jpg", b"a picture");
+        put("taxonomy.toml", b"schema = 1\n");
+        for name in ["ada", "bob"] {
+            put(&format!("labels/{name}.jsonl"), name.as_bytes());
+        }
+        let report = with(report(), &["artifacts", "b", "sha256"], Json::text(&artifact));
+        let report = with(report, &["fixtures", "manifestSha256"], Json::text(manifest));
+        let additions = format!(
+            r#"{{"fixtures":[{{"path":"one.jpg","sha256":"{picture}"}},{{"path":"gone.jpg","sha256":""}}],
+                "setMatching":{{"byThreshold":[{{"threshold":0.4,"realFlips":1}}]}}}}"#
+        );
+        let report = with(report, &["flipside"], tree(&additions));
+        let bytes = report.to_file();
+        put(REPORT_PATH, bytes.as_bytes());
+        let identity = with(tree(IDENTITY), &["artifact", "sha256"], Json::text(&artifact));
+        let identity = with(identity, &["artifact", "bytes"], Json::int(17));
+        let parity = comparison::transcribe(
+            &report,
+            REPORT_PATH,
+            ReportHash::of(bytes.as_bytes()),
+            &artifact,
+            None,
+        );
+        let record = ReleaseRecord::assemble(NewRecord {
+            identity,
+            parity: parity.expect("transcribed"),
+            artifact_path: ARTIFACT_PATH.to_owned(),
+            ..new_record()
+        });
+        let record = record.expect("a good record");
+        Registry::at(root.join("records")).register(&record).expect("registered");
+        let table = |n: u64| PairedTable { both: n, only_first: 1, only_second: 1, neither: 1 };
+        let labelled = Labelled { recall: table(150), false_positives: table(40) };
+        let labelled = std::cell::Cell::new(Some(labelled));
+        Self { record, labelled, trust: None, folder }
+    }
+
+    pub(in crate::sighted) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(in crate::sighted) fn artifact(&self) -> PathBuf {
+        self.root().join(ARTIFACT_PATH)
+    }
+
+    pub(in crate::sighted) fn store(&self) -> SignOffStore {
+        SignOffStore::at(self.root().join("records/signoffs"))
+    }
+
+    fn bytes(&self, path: &str) -> Vec<u8> {
+        std::fs::read(self.root().join(path)).expect("readable")
+    }
+
+    fn score(&self, inputs: &ScoreInputs<'_>) -> Result<Score, String> {
+        let mut all = inputs.report.to_vec();
+        for (_, bytes) in inputs.labels {
+            all.extend_from_slice(bytes);
+        }
+        all.extend(self.bytes("taxonomy.toml"));
+        let labelled = self.labelled.get().ok_or("no label joins")?;
+        Ok(Score { metrics: ContentHash::of(&all), labelled, subsets: vec!["all".to_owned()] })
+    }
+
+    /// What the sign-off of this world stands on.
+    pub(in crate::sighted) fn evidence(&self) -> Evidence {
+        let label = |name: &str| {
+            let path = format!("labels/{name}.jsonl");
+            let hash = LabelFileHash::of(&self.bytes(&path));
+            let file = NamedFile { path, hash };
+            LabelFile { file, blind: "enforced".to_owned(), chain_head: None }
+        };
+        let labels = vec![label("ada"), label("bob")];
+        let loaded: Vec<(PathBuf, Vec<u8>)> = labels
+            .iter()
+            .map(|label| (PathBuf::from(&label.file.path), self.bytes(&label.file.path)))
+            .collect();
+        let report = self.bytes(REPORT_PATH);
+        let inputs = ScoreInputs {
+            root: self.root(),
+            report: &report,
+            labels: &loaded,
+            taxonomy: None,
+            operating_point: 0.4,
+        };
+        Evidence {
+            report: NamedFile { path: REPORT_PATH.to_owned(), hash: ReportHash::of(&report) },
+            manifest: NamedFile {
+                path: "fixtures/manifest.txt".to_owned(),
+                hash: ManifestHash::of(&self.bytes("fixtures/manifest.txt")),
+            },
+            taxonomy: Some(NamedFile {
+                path: "taxonomy.toml".to_owned(),
+                hash: ContentHash::of(&self.bytes("taxonomy.toml")),
+            }),
+            labels,
+            metrics: self.score(&inputs).ok().map(|score| score.metrics),
+            blind_status: "enforced".to_owned(),
+            exclusions: Vec::new(),
+            subsets: vec!["all".to_owned()],
+        }
+    }
+
+    /// A draft that can be signed.
+    pub(in crate::sighted) fn draft(&self) -> Draft {
+        let report = Json::parse(&self.bytes(REPORT_PATH)).expect("JSON");
+        let mut numbers = verify::numbers_of(&report, 0.4).expect("counted");
+        numbers.labelled = self.labelled.get();
+        Draft {
+            record: self.record.clone(),
+            record_file: self.record.file_text().into_bytes(),
+            operating_point: 0.4,
+            method: "typed".to_owned(),
+            chosen_on_same_data: true,
+            limits: AcceptanceLimits {
+                slot_flips: Some(2),
+                real_flips: Some(1),
+                class_flips: Some(1),
+                recall_margin: Some(0.05),
+                false_positive_margin: Some(0.15),
+                min_positives: Some(100),
+                ..AcceptanceLimits::none()
+            },
+            evidence: self.evidence(),
+            numbers,
+            decision: Decision::Accept,
+            reason: "inside the limits".to_owned(),
+            licenses: vec!["release at this point".to_owned()],
+            does_not_license: disclaimers(&self.record),
+            supersedes: None,
+            signer: Signer { name: "ada".to_owned(), key_id: None, role: "owner".to_owned() },
+            signed_at: "2026-02-03T04:05:06+00:00".to_owned(),
+            product: Product { name: "flipside test".to_owned(), build: None },
+        }
+    }
+
+    /// Signs a draft and stores it, unsigned by any key.
+    pub(in crate::sighted) fn sign(&self, draft: Draft) -> PathBuf {
+        let checked = draft.check().expect("a draft that can be signed");
+        let digits = checked.digits();
+        let signed = checked.confirm(&digits).expect("confirmed");
+        self.store().create(&signed, None).expect("stored")
+    }
+
+    /// Asks the gate.
+    pub(in crate::sighted) fn gate(&self) -> GateAnswer {
+        let weigh = |path: &Path| -> Result<BTreeMap<String, u64>, String> {
+            std::fs::metadata(path).map_err(|error| error.to_string())?;
+            Ok([("INT8".to_owned(), 900), ("FLOAT".to_owned(), 100)].into())
+        };
+        let score = |inputs: &ScoreInputs<'_>| self.score(inputs);
+        let artifact = self.artifact();
+        let means = Means {
+            root: self.root(),
+            artifact: Some(&artifact),
+            weigh: &weigh,
+            score: &score,
+            trust: self.trust.as_ref().map(|(allowed, revoked)| Trust {
+                allowed_signers: allowed,
+                revoked: revoked.as_deref(),
+            }),
+            pictures: true,
+        };
+        let listing = Registry::at(self.root().join("records")).list();
+        match listing {
+            Ok(listing) => gate::ask(&artifact, None, &self.store().list(), &listing, &means),
+            Err(fault) => GateAnswer {
+                holds: Holds::CannotTell,
+                reason: fault.to_string(),
+                looked_at: Vec::new(),
+            },
+        }
+    }
 }
