@@ -2,11 +2,13 @@
 //!
 //! Every formula names its source, and is checked digit by digit against independent implementations.
 
+pub mod assignment;
 pub mod cluster;
 pub mod estimate;
 pub mod exact;
 pub mod paired;
 pub mod proportion;
+pub mod quantile;
 pub mod random;
 pub mod sample_size;
 
