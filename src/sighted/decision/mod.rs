@@ -1,3 +1,12 @@
 //! What the outputs of two artifacts decide. Pure; f64; no input or output.
 
+pub(in crate::sighted) mod decode;
+pub(in crate::sighted) mod flip;
 pub(in crate::sighted) mod report;
+pub(in crate::sighted) mod slot_match;
+pub(in crate::sighted) mod sweep;
+
+#[cfg(test)]
+mod golden;
+#[cfg(test)]
+mod testing;

@@ -310,7 +310,7 @@ pub(in crate::sighted) struct SideFound {
 }
 
 /// One detection: which slot, what, how sure, where.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(in crate::sighted) struct DetectionRow {
     pub slot: u32,
     /// Index into [`Extension::classes`].
