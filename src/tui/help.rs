@@ -1,0 +1,209 @@
+//! The help page and the hint bar, both made from the live key map.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear, Paragraph};
+
+use super::keymap::{Binding, Code, Key, KeyMap, Modes, RESERVED};
+use super::theme::{Role, Theme};
+use super::widgets::text::{fit, width};
+
+/// State of the help page.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Help {
+    open: bool,
+    filter: String,
+    first_row: usize,
+}
+
+impl Help {
+    /// Whether it covers the screen.
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// Opens it with no filter.
+    pub fn open(&mut self) {
+        *self = Self { open: true, ..Self::default() };
+    }
+
+    /// A key while it is open: typing filters, arrows scroll, Esc, Enter or `?` closes.
+    pub fn key(&mut self, key: Key) {
+        match key.code {
+            Code::Esc | Code::Enter | Code::Char('?') => self.open = false,
+            Code::Down => self.first_row += 1,
+            Code::Up => self.first_row = self.first_row.saturating_sub(1),
+            Code::PageDown => self.first_row += 10,
+            Code::PageUp => self.first_row = self.first_row.saturating_sub(10),
+            Code::Backspace => {
+                self.filter.pop();
+                self.first_row = 0;
+            }
+            _ => {
+                if let Some(character) = key.typed().filter(|_| self.filter.len() < 40) {
+                    self.filter.push(character);
+                    self.first_row = 0;
+                }
+            }
+        }
+    }
+
+    /// Draws it over the screen, if it is open.
+    pub fn render<M>(
+        &self,
+        map: &KeyMap<M>,
+        mode: Modes,
+        frame: &mut Frame<'_>,
+        area: Rect,
+        theme: Theme,
+    ) {
+        if !self.open {
+            return;
+        }
+        let rows = rows(map, mode, &self.filter);
+        let key_width = rows.iter().map(|row| width(&row.keys)).max().unwrap_or(0).min(24);
+        let inner_height = usize::from(area.height.saturating_sub(2));
+        let inner_width = usize::from(area.width.saturating_sub(4));
+        let first = self.first_row.min(rows.len().saturating_sub(inner_height));
+        let lines: Vec<Line<'_>> = if rows.is_empty() {
+            vec![Line::from("no action matches; backspace widens the filter")]
+        } else {
+            rows[first..]
+                .iter()
+                .take(inner_height)
+                .map(|row| {
+                    let keys = format!("{:<key_width$}", fit(&row.keys, key_width));
+                    let words = fit(&row.help, inner_width.saturating_sub(key_width + 2));
+                    Line::from(vec![
+                        Span::styled(keys, theme.style(Role::Key)),
+                        Span::raw("  "),
+                        Span::raw(words),
+                    ])
+                })
+                .collect()
+        };
+        let title = if self.filter.is_empty() {
+            " keys: type to filter, esc closes ".to_owned()
+        } else {
+            format!(" keys with \"{}\" ({} of {}) ", self.filter, rows.len(), total(map, mode))
+        };
+        let below = rows.len().saturating_sub(first + inner_height);
+        let footer = if below > 0 { format!(" {below} more below ") } else { String::new() };
+        let block = Block::bordered().title(title).title_bottom(footer);
+        frame.render_widget(Clear, area);
+        frame.render_widget(Paragraph::new(lines).block(block.clone()), {
+            let mut inner = area;
+            inner.width = inner.width.max(1);
+            inner
+        });
+    }
+}
+
+struct HelpRow {
+    keys: String,
+    help: String,
+}
+
+fn total<M>(map: &KeyMap<M>, mode: Modes) -> usize {
+    map.in_mode(mode).count() + RESERVED.len()
+}
+
+/// Rows of the page: the screen's actions, then the kit's own.
+fn rows<M>(map: &KeyMap<M>, mode: Modes, filter: &str) -> Vec<HelpRow> {
+    let wanted = filter.to_lowercase();
+    let own = map.in_mode(mode).map(|binding| (keys_text(binding), binding.name, binding.help));
+    let kit = RESERVED.iter().map(|(key, name, help)| ((*key).to_owned(), *name, *help));
+    own.chain(kit)
+        .filter(|(keys, name, help)| {
+            wanted.is_empty()
+                || [keys.as_str(), name, help]
+                    .iter()
+                    .any(|text| text.to_lowercase().contains(&wanted))
+        })
+        .map(|(keys, _, help)| HelpRow { keys, help: help.to_owned() })
+        .collect()
+}
+
+fn keys_text<M>(binding: &Binding<M>) -> String {
+    binding.keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// One line of hints for the actions of `mode` that have one, as many as fit, `? help` always last.
+pub fn hint_bar<M>(map: &KeyMap<M>, mode: Modes, columns: u16, theme: Theme) -> Line<'static> {
+    let columns = usize::from(columns);
+    let last = "? help";
+    let mut spans = Vec::new();
+    let mut used = 0;
+    for binding in map.in_mode(mode).filter(|binding| !binding.hint.is_empty()) {
+        let Some(key) = binding.keys.first() else { continue };
+        let key = key.to_string();
+        let needed = width(&key) + 1 + width(binding.hint) + 2;
+        if used + needed + last.len() > columns {
+            continue;
+        }
+        used += needed;
+        spans.push(Span::styled(key, theme.style(Role::Key)));
+        spans.push(Span::raw(format!(" {}  ", binding.hint)));
+    }
+    if columns >= last.len() {
+        spans.push(Span::styled("?", theme.style(Role::Key)));
+        spans.push(Span::raw(" help"));
+    }
+    Line::from(spans)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::headless;
+
+    fn map() -> KeyMap<u8> {
+        KeyMap::new()
+            .bind(Modes::ALL, "j down", "next", "next", "go to the next picture", 1)
+            .bind(Modes::ALL, "u", "undo", "undo", "take back the last answer", 2)
+            .bind(Modes::only(3), "x", "elsewhere", "", "not here", 3)
+    }
+
+    fn page(help: &Help) -> String {
+        headless::draw_with(50, 14, |frame| {
+            help.render(&map(), Modes::only(0), frame, frame.area(), Theme::MONO);
+        })
+        .text
+    }
+
+    #[test]
+    fn every_binding_of_the_mode_is_listed_and_no_other() {
+        let mut help = Help::default();
+        help.open();
+        let page = page(&help);
+        for expected in ["j down", "go to the next picture", "take back", "ctrl-z"] {
+            assert!(page.contains(expected), "{expected}\n{page}");
+        }
+        assert!(!page.contains("not here"));
+    }
+
+    #[test]
+    fn typing_filters_and_escape_closes() {
+        let mut help = Help::default();
+        help.open();
+        for character in "undo".chars() {
+            help.key(Key::char(character));
+        }
+        let page = page(&help);
+        assert!(page.contains("take back") && !page.contains("next picture"), "{page}");
+        assert!(page.contains("1 of 8"), "{page}");
+        help.key(Key::plain(Code::Esc));
+        assert!(!help.is_open());
+    }
+
+    #[test]
+    fn hints_fit_any_width() {
+        for columns in 0..60_u16 {
+            let line = hint_bar(&map(), Modes::only(0), columns, Theme::MONO);
+            assert!(line.width() <= usize::from(columns), "{columns}: {line}");
+        }
+        let line = hint_bar(&map(), Modes::only(0), 60, Theme::MONO).to_string();
+        assert_eq!(line, "j next  u undo  ? help");
+    }
+}
