@@ -2,6 +2,7 @@
 //!
 //! Every formula names its source, and is checked digit by digit against independent implementations.
 
+pub mod agreement;
 pub mod assignment;
 pub mod cluster;
 pub mod estimate;
