@@ -54,7 +54,7 @@ fn images(report: &Json) -> Vec<Image> {
                 corners: [0, 1, 2, 3].map(|index| corners[index].as_f64().expect("a corner")),
             }
         });
-        SideFound { best: None, detections: rows.collect() }
+        SideFound { detections: rows.collect(), ..SideFound::default() }
     };
     let list = report.at(&["extra", "perImage"]).and_then(Json::as_array).expect("images");
     list.iter()

@@ -2,9 +2,11 @@
 
 pub(in crate::sighted) mod decode;
 pub(in crate::sighted) mod flip;
+pub(in crate::sighted) mod fold;
 pub(in crate::sighted) mod report;
 pub(in crate::sighted) mod slot_match;
 pub(in crate::sighted) mod sweep;
+pub(in crate::sighted) mod tensor_delta;
 
 #[cfg(test)]
 mod golden;

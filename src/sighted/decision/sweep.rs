@@ -174,7 +174,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn found(a: &[DetectionRow], b: &[DetectionRow]) -> Sides<SideFound> {
-        let side = |rows: &[DetectionRow]| SideFound { best: None, detections: rows.to_vec() };
+        let side =
+            |rows: &[DetectionRow]| SideFound { detections: rows.to_vec(), ..SideFound::default() };
         Sides { a: side(a), b: side(b) }
     }
 

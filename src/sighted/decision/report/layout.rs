@@ -305,6 +305,9 @@ pub(in crate::sighted) enum FixtureStatus {
 pub(in crate::sighted) struct SideFound {
     /// Highest finite confidence of any slot, whatever its height; absent when no slot was finite.
     pub best: Option<f64>,
+    /// Slots that hold a NaN or infinity, so say nothing.
+    #[serde(default)]
+    pub non_finite_slots: u64,
     /// Detections at or above the floor, in slot order.
     pub detections: Vec<DetectionRow>,
 }
