@@ -9,11 +9,11 @@ const DIRECT_UP_TO: u64 = 1000;
 pub(super) fn half_binomial(k: u64, m: u64) -> (f64, f64) {
     use super::proportion::count;
     if k >= m {
-        let all = if k == m { 0.5_f64.powf(count(m)) } else { 0.0 };
+        let all = if k == m { half_to_the(m) } else { 0.0 };
         return (all, 1.0);
     }
     if m <= DIRECT_UP_TO {
-        let mut term = 0.5_f64.powf(count(m));
+        let mut term = half_to_the(m);
         let mut sum = term;
         for j in 0..k {
             term *= count(m - j) / count(j + 1);
@@ -44,6 +44,11 @@ pub(super) fn half_binomial(k: u64, m: u64) -> (f64, f64) {
         visit(j, term);
     }
     (at / total, (up_to / total).min(1.0))
+}
+
+/// 2^−m, exact: a power of two by squaring, not by a logarithm.
+fn half_to_the(m: u64) -> f64 {
+    0.5_f64.powi(i32::try_from(m).unwrap_or(i32::MAX))
 }
 
 /// Exact two-sided sign test: are `plus` and `minus` equally likely? No observation gives 1.
