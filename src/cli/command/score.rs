@@ -1,16 +1,107 @@
 //! `flipside score`.
 
+use std::path::PathBuf;
+
 use super::Globals;
-use crate::cli::output::Outcome;
+use crate::cli::output::{self, Outcome};
+use crate::domain::escape::escape_os;
+use crate::sighted::entry::score::{
+    MarginQuestion, ScoreFormat, ScoreQuestion, register_margin, score_labels,
+};
+use crate::store::workspace::{Workspace, WorkspaceError};
 
 /// Arguments of `flipside score`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Parity report; without it, the newest of the workspace
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+    /// Sealed label files; without any, all of the workspace
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    labels: Vec<PathBuf>,
+    /// Operating point; without it, the recommended threshold of the report
+    #[arg(long, value_name = "CONFIDENCE")]
+    threshold: Option<f64>,
+    /// Taxonomy, for categories; without it, the workspace's
+    #[arg(long, value_name = "FILE")]
+    taxonomy: Option<PathBuf>,
+    /// CSV `path,source,pair`, for sources and clusters; without it, the workspace's
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// Write JSON
+    #[arg(long, group = "format")]
+    json: bool,
+    /// Write one row per subset, rate and side
+    #[arg(long, group = "format")]
+    csv: bool,
+    /// Write Markdown, for a pull request
+    #[arg(long, group = "format")]
+    markdown: bool,
+    /// Write down, before labels are sealed, within which difference two artifacts will count as
+    /// equivalent: a share, like 0.05 for five points. Scores nothing
+    #[arg(long, value_name = "SHARE", requires = "question", conflicts_with = "format")]
+    register_margin: Option<f64>,
+    /// With --register-margin: what is to be decided
+    #[arg(long, value_name = "TEXT", requires = "register_margin")]
+    question: Option<String>,
+    /// With --register-margin: subsets whose tests are planned too, like `photographs`
+    #[arg(long = "planned-subset", value_name = "NAME", requires = "register_margin")]
+    planned_subsets: Vec<String>,
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// Whatever keeps it from an answer.
-pub fn run(_args: &Args, _globals: &Globals) -> anyhow::Result<Outcome> {
-    anyhow::bail!("not built yet")
+pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
+    if let Some(margin) = args.register_margin {
+        return register(margin, args, globals);
+    }
+    let question = ScoreQuestion {
+        report: args.report.clone(),
+        labels: args.labels.clone(),
+        threshold: args.threshold,
+        taxonomy: args.taxonomy.clone(),
+        groups: args.groups.clone(),
+    };
+    let format = match (args.json, args.csv, args.markdown) {
+        (true, _, _) => ScoreFormat::Json,
+        (_, true, _) => ScoreFormat::Csv,
+        (_, _, true) => ScoreFormat::Markdown,
+        _ => ScoreFormat::Text,
+    };
+    let workspace = workspace_if_any(globals)?;
+    let answer = score_labels(&question, workspace.as_ref(), format)?;
+    for note in &answer.notes {
+        output::note(note);
+    }
+    output::result(&answer.text)?;
+    Ok(Outcome::Done)
+}
+
+/// A report and label files suffice, so being outside a workspace is no error; a broken one is.
+fn workspace_if_any(globals: &Globals) -> anyhow::Result<Option<Workspace>> {
+    match globals.workspace() {
+        Ok(workspace) => Ok(Some(workspace)),
+        Err(WorkspaceError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn register(margin: f64, args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
+    let question = MarginQuestion {
+        margin,
+        question: args.question.clone().unwrap_or_default(),
+        subsets: args.planned_subsets.clone(),
+        now: globals.clock.stamp(),
+    };
+    let answer = register_margin(&question, &globals.workspace()?)?;
+    if answer.sealed_already > 0 {
+        output::note(&format!(
+            "{} label files are sealed already: scores will call this margin chosen after",
+            answer.sealed_already
+        ));
+    }
+    output::result(&escape_os(answer.path.as_os_str()))?;
+    Ok(Outcome::Done)
 }

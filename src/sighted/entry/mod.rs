@@ -1,1 +1,2 @@
 //! What the command line may call. Plain arguments in, plain outcomes out; no inner type crosses.
+pub mod score;

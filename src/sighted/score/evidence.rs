@@ -18,12 +18,13 @@ use jiff::Timestamp;
 
 use super::margin::{AppliedMargin, Margin};
 use crate::domain::canonical::Json;
-use crate::domain::digest::{FixtureId, LabelFileHash, ManifestHash, ReportHash, TaxonomyHash};
+use crate::domain::digest::{ContentHash, FixtureId, LabelFileHash, ReportHash, TaxonomyHash};
 use crate::domain::label::Label;
 use crate::domain::manifest::FixtureGroup;
 use crate::domain::shard::{RaterName, Shard};
 use crate::domain::taxonomy::Taxonomy;
 use crate::sighted::decision::report::{Extension, FixtureStatus, ParityReport, Sides};
+use crate::store::clock::stamp;
 use crate::store::label_file::{BlindStatus, LabelFile, LabelLine};
 
 /// A label file with the path it is shown under.
@@ -59,6 +60,8 @@ pub(in crate::sighted) struct Sources<'a> {
     pub taxonomy: Option<&'a Taxonomy>,
     /// Source and cluster by the path the manifest writes.
     pub groups: &'a BTreeMap<String, FixtureGroup>,
+    /// Of the file they come from.
+    pub groups_hash: Option<ContentHash>,
     /// Who saw what, and when.
     pub exposures: &'a [Exposure],
     /// Fixtures an analyst flagged as not photographs.
@@ -182,6 +185,10 @@ pub(in crate::sighted) struct Evidence {
     pub label_files: Vec<LabelFileEntry>,
     /// Every fixture of the report once, in its order.
     pub rows: Vec<Row>,
+    /// Exposures that came before an answer, by rater and fixture: the others change nothing.
+    pub exposures: Vec<Exposure>,
+    /// The groups file.
+    pub groups_hash: Option<ContentHash>,
     /// What takes no part.
     pub unjoined: Vec<Unjoined>,
     /// The margin claims are held against.
@@ -221,7 +228,11 @@ impl Evidence {
         }
         let mut unjoined = Vec::new();
         let mut rows = rows_of(extension, sources, &mut unjoined);
-        let label_files = add_labels(&mut rows, sources, &mut unjoined)?;
+        let mut exposures = Vec::new();
+        let label_files = add_labels(&mut rows, sources, &mut unjoined, &mut exposures)?;
+        exposures
+            .sort_by(|left, right| (&left.rater, left.fixture).cmp(&(&right.rater, right.fixture)));
+        exposures.dedup();
         let first_seal = label_files.iter().map(|entry| entry.sealed_at.as_str()).min();
         let manifest = sources.report.fixtures.manifest_sha256.clone();
         for margin in sources.margins.iter().filter(|margin| margin.manifest_sha256 != manifest) {
@@ -251,6 +262,8 @@ impl Evidence {
             manifest_sha256: manifest,
             label_files,
             rows,
+            exposures,
+            groups_hash: sources.groups_hash,
             unjoined,
         })
     }
@@ -281,7 +294,19 @@ impl Evidence {
                 ("blind", Json::text(entry.blind.word())),
             ])
         });
+        let exposures = self.exposures.iter().map(|exposure| {
+            Json::object([
+                ("rater", Json::text(exposure.rater.as_str())),
+                ("fixture", Json::text(exposure.fixture.to_hex())),
+                ("seenAt", Json::text(stamp(exposure.seen_at))),
+            ])
+        });
+        let flagged: BTreeSet<String> =
+            self.rows.iter().filter(|row| row.flagged).map(|row| row.fixture.to_hex()).collect();
         Json::object([
+            ("exposures", Json::Array(exposures.collect())),
+            ("notPhotographs", Json::Array(flagged.into_iter().map(Json::Text).collect())),
+            ("groupsSha256", Json::text_or_null(self.groups_hash.map(ContentHash::to_hex))),
             ("parityReportSha256", Json::text(self.report_hash.to_hex())),
             ("generatedAt", Json::text(&self.generated_at)),
             ("manifestSha256", Json::text(&self.manifest_sha256)),
@@ -395,6 +420,7 @@ fn add_labels(
     rows: &mut [Row],
     sources: &Sources<'_>,
     unjoined: &mut Vec<Unjoined>,
+    applied: &mut Vec<Exposure>,
 ) -> Result<Vec<LabelFileEntry>, JoinError> {
     let taxonomy = sources.taxonomy.map(Taxonomy::hash);
     let positions: BTreeMap<FixtureId, usize> =
@@ -455,7 +481,14 @@ fn add_labels(
             labels += 1;
             let Some(index) = place(line.fixture) else { continue };
             joined += 1;
-            let seen = first_seen.get(&(&header.rater, line.fixture)).copied();
+            let seen = first_seen
+                .get(&(&header.rater, line.fixture))
+                .copied()
+                .filter(|seen| was_before(*seen, line));
+            if let Some(seen_at) = seen {
+                let rater = header.rater.clone();
+                applied.push(Exposure { rater, fixture: line.fixture, seen_at });
+            }
             let said = rows[index].said.entry(header.rater.clone()).or_default();
             add_answer(
                 said,
@@ -464,7 +497,7 @@ fn add_labels(
                     rater: header.rater.clone(),
                     file,
                     label: line.label.clone(),
-                    exposed: line.exposed || seen.is_some_and(|seen| was_before(seen, line)),
+                    exposed: line.exposed || seen.is_some(),
                     categories_join,
                 },
             );
@@ -543,9 +576,4 @@ fn was_before(seen: Timestamp, line: &LabelLine) -> bool {
 
 fn short(hash: &str) -> &str {
     hash.get(..12).unwrap_or(hash)
-}
-
-/// The manifest hash of the report as a digest; foreign text has none.
-pub(in crate::sighted) fn manifest_hash(evidence: &Evidence) -> Option<ManifestHash> {
-    evidence.manifest_sha256.parse().ok()
 }

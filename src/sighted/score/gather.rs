@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::evidence::{Evidence, Exposure, JoinError, NamedLabelFile, Sources};
 use super::margin::{Margin, MarginError};
-use crate::domain::digest::{FixtureId, ReportHash};
+use crate::domain::canonical::Json;
+use crate::domain::digest::{ContentHash, FixtureId, ReportHash};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::manifest::{self, FixtureGroup};
 use crate::domain::taxonomy::Taxonomy;
@@ -86,7 +87,10 @@ pub(in crate::sighted) fn gather(places: &Places) -> Result<Evidence, GatherErro
         });
     }
     let taxonomy = places.taxonomy.as_deref().map(read_taxonomy).transpose()?;
-    let groups = places.groups.as_deref().map(read_groups).transpose()?.unwrap_or_default();
+    let (groups, groups_hash) = match &places.groups {
+        Some(path) => read_groups(path).map(|(groups, hash)| (groups, Some(hash)))?,
+        None => (BTreeMap::new(), None),
+    };
     let margins = match &places.margins {
         Some(folder) => Margin::read_all(folder)?,
         None => Vec::new(),
@@ -97,6 +101,7 @@ pub(in crate::sighted) fn gather(places: &Places) -> Result<Evidence, GatherErro
         label_files: &label_files,
         taxonomy: taxonomy.as_ref(),
         groups: &groups,
+        groups_hash,
         exposures: &places.exposures,
         not_photographs: &places.not_photographs,
         margins: &margins,
@@ -111,13 +116,134 @@ pub(in crate::sighted) fn read_report(
     path: &Path,
 ) -> Result<(ParityReport, ReportHash), GatherError> {
     let bytes = read_bounded(path, MAX_REPORT_BYTES)?;
-    let invalid = |reason: String| GatherError::Invalid { path: path.to_owned(), reason };
-    let report: ParityReport = serde_json::from_slice(&bytes)
-        .map_err(|error| invalid(format!("not a parity report: {error}")))?;
+    parse_report(&bytes).map_err(|reason| GatherError::Invalid { path: path.to_owned(), reason })
+}
+
+fn parse_report(bytes: &[u8]) -> Result<(ParityReport, ReportHash), String> {
+    let report: ParityReport =
+        serde_json::from_slice(bytes).map_err(|error| format!("not a parity report: {error}"))?;
     if report.schema_version != 2 {
-        return Err(invalid(format!("schemaVersion {}, expected 2", report.schema_version)));
+        return Err(format!("schemaVersion {}, expected 2", report.schema_version));
     }
-    Ok((report, ReportHash::of(&bytes)))
+    Ok((report, ReportHash::of(bytes)))
+}
+
+/// What a stored score was made of beside its files: read from it, so that computing it again elsewhere
+/// does not depend on what that machine has seen since.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::sighted) struct Pinned {
+    /// Exposures that came before an answer.
+    pub exposures: Vec<Exposure>,
+    /// Flagged by an analyst.
+    pub not_photographs: BTreeSet<FixtureId>,
+    /// The margin: hash of its file, and of how many it was the narrowest.
+    pub margin: Option<(ContentHash, usize)>,
+    /// Whether a groups file was used.
+    pub groups: bool,
+}
+
+impl Pinned {
+    /// Reads it from a stored score.
+    ///
+    /// # Errors
+    /// The field that is not as expected.
+    pub(in crate::sighted) fn of(score: &Json) -> Result<Self, String> {
+        let list = |key: &str| {
+            let found = score.at(&["evidence", key]).and_then(Json::as_array);
+            found.ok_or_else(|| format!("evidence.{key}: expected an array"))
+        };
+        let mut exposures = Vec::new();
+        for item in list("exposures")? {
+            let text = |key: &str| {
+                let found = item.get(key).and_then(Json::as_str);
+                found.ok_or_else(|| format!("evidence.exposures: {key}: expected a string"))
+            };
+            exposures.push(Exposure {
+                rater: text("rater")?.parse().map_err(|error| format!("{error}"))?,
+                fixture: text("fixture")?.parse().map_err(|error| format!("{error}"))?,
+                seen_at: text("seenAt")?.parse().map_err(|error| format!("{error}"))?,
+            });
+        }
+        let mut not_photographs = BTreeSet::new();
+        for item in list("notPhotographs")? {
+            let id = item.as_str().and_then(|text| text.parse().ok());
+            not_photographs.insert(id.ok_or("evidence.notPhotographs: expected fixture hashes")?);
+        }
+        let margin = match score.at(&["evidence", "margin"]) {
+            Some(Json::Null) => None,
+            Some(margin) => {
+                let hash = margin.get("sha256").and_then(Json::as_str);
+                let of = margin.get("narrowestOf").and_then(Json::as_i64);
+                let read = hash
+                    .and_then(|hash| hash.parse().ok())
+                    .zip(of.and_then(|of| usize::try_from(of).ok()));
+                Some(read.ok_or("evidence.margin: expected sha256 and narrowestOf")?)
+            }
+            None => return Err("evidence.margin: expected an object or null".to_owned()),
+        };
+        let groups = score.at(&["evidence", "groupsSha256"]).and_then(Json::as_str).is_some();
+        Ok(Self { exposures, not_photographs, margin, groups })
+    }
+}
+
+/// Files of a score that is computed again.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sighted) struct Again<'a> {
+    /// The workspace; relative paths are relative to it.
+    pub root: &'a Path,
+    /// Bytes of the report.
+    pub report: &'a [u8],
+    /// Label files: path and bytes.
+    pub labels: &'a [(PathBuf, Vec<u8>)],
+    /// For categories.
+    pub taxonomy: Option<&'a Path>,
+    /// Sources and clusters; read only when the stored score names a groups file.
+    pub groups: Option<&'a Path>,
+    /// Folder of registered margins.
+    pub margins: &'a Path,
+    /// What the stored score says it was made of.
+    pub pinned: &'a Pinned,
+}
+
+/// Joins the evidence of a stored score again.
+///
+/// # Errors
+/// The first file that cannot be used, or files that do not belong together.
+pub(in crate::sighted) fn gather_again(again: &Again<'_>) -> Result<Evidence, GatherError> {
+    let inside = |path: &Path| again.root.join(path);
+    let (report, report_hash) = parse_report(again.report)
+        .map_err(|reason| GatherError::Invalid { path: "parity report".into(), reason })?;
+    let mut label_files = Vec::new();
+    for (path, bytes) in again.labels {
+        let path = inside(path);
+        let file = LabelFile::parse(bytes)
+            .map_err(|fault| LabelFileError::Invalid { path: path.clone(), fault })?;
+        label_files.push(NamedLabelFile { path: shown(&path, Some(again.root)), file });
+    }
+    let taxonomy = again.taxonomy.map(inside).as_deref().map(read_taxonomy).transpose()?;
+    let (groups, groups_hash) = match again.groups.filter(|_| again.pinned.groups) {
+        Some(path) => read_groups(&inside(path)).map(|(groups, hash)| (groups, Some(hash)))?,
+        None => (BTreeMap::new(), None),
+    };
+    let margins: Vec<Margin> = Margin::read_all(&inside(again.margins))?
+        .into_iter()
+        .filter(|margin| again.pinned.margin.is_some_and(|(hash, _)| hash == margin.hash()))
+        .collect();
+    let mut evidence = Evidence::join(&Sources {
+        report: &report,
+        report_hash,
+        label_files: &label_files,
+        taxonomy: taxonomy.as_ref(),
+        groups: &groups,
+        groups_hash,
+        exposures: &again.pinned.exposures,
+        not_photographs: &again.pinned.not_photographs,
+        margins: &margins,
+    })?;
+    if let (Some(applied), Some((_, of))) = (&mut evidence.margin, again.pinned.margin) {
+        applied.of = of;
+    }
+    Ok(evidence)
 }
 
 fn read_taxonomy(path: &Path) -> Result<Taxonomy, GatherError> {
@@ -127,10 +253,13 @@ fn read_taxonomy(path: &Path) -> Result<Taxonomy, GatherError> {
     Taxonomy::parse(&text).map_err(|error| invalid(error.to_string()))
 }
 
-fn read_groups(path: &Path) -> Result<BTreeMap<String, FixtureGroup>, GatherError> {
+fn read_groups(path: &Path) -> Result<(BTreeMap<String, FixtureGroup>, ContentHash), GatherError> {
     let bytes = read_bounded(path, MAX_SIDE_FILE_BYTES)?;
-    manifest::parse_groups(&bytes)
-        .map_err(|error| GatherError::Invalid { path: path.to_owned(), reason: error.to_string() })
+    let groups = manifest::parse_groups(&bytes).map_err(|error| GatherError::Invalid {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    Ok((groups, ContentHash::of(&bytes)))
 }
 
 fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, GatherError> {

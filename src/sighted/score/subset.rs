@@ -4,10 +4,7 @@
 //! is *disputed*: it counts for neither artifact, it is counted, and it bounds the numbers like one that
 //! was skipped. A majority is not asked, because two to one on three raters is no better than one alone.
 
-use std::collections::BTreeSet;
-
 use super::evidence::{Answer, Evidence, Row, Said};
-use crate::domain::digest::FixtureId;
 use crate::domain::label::{CategoryState, Certainty, Presence};
 use crate::domain::shard::RaterName;
 use crate::store::label_file::BlindStatus;
@@ -131,11 +128,6 @@ impl Selection<'_> {
     pub(in crate::sighted) fn count(&self, truth: Truth) -> u64 {
         self.judged.iter().filter(|judged| judged.truth == truth).count() as u64
     }
-
-    /// Their ids, for comparing subsets.
-    fn fixtures(&self) -> BTreeSet<FixtureId> {
-        self.judged.iter().map(|judged| judged.row.fixture).collect()
-    }
 }
 
 /// The subsets a score lists, in order: the planned ones, then those that need a reason to exist and
@@ -244,9 +236,4 @@ fn truth(answers: &[&Answer]) -> Truth {
         Presence::Litter => Truth::Litter,
         Presence::Clean => Truth::Clean,
     }
-}
-
-/// Whether two subsets hold the same pictures, in which case showing both says nothing more.
-pub(in crate::sighted) fn same_pictures(left: &Selection<'_>, right: &Selection<'_>) -> bool {
-    left.fixtures() == right.fixtures()
 }

@@ -9,7 +9,7 @@ use crate::domain::label::{CategoryState, Certainty, Label, NotPhotograph, Prese
 use crate::domain::manifest::FixtureGroup;
 use crate::domain::shard::Shard;
 use crate::domain::taxonomy::Taxonomy;
-use crate::sighted::decision::report::{ParityReport, Sides};
+use crate::sighted::decision::report::ParityReport;
 use crate::store::label_file::{
     BlindStatus, Confinement, LabelFile, LabelHeader, LabelLine, SkippedLine,
 };
@@ -183,6 +183,7 @@ impl Set {
             label_files: &self.files,
             taxonomy: Some(&self.taxonomy),
             groups: &self.groups,
+            groups_hash: None,
             exposures: &self.exposures,
             not_photographs: &self.flagged,
             margins: &self.margins,
@@ -206,9 +207,4 @@ pub(in crate::sighted) fn bottles() -> Label {
 pub(in crate::sighted) fn drawing(mut label: Label) -> Label {
     label.not_photograph = Some(NotPhotograph::Illustration);
     label
-}
-
-/// Both sides the same.
-pub(in crate::sighted) fn twice<T: Copy>(value: T) -> Sides<T> {
-    Sides { a: value, b: value }
 }

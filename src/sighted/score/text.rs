@@ -47,7 +47,7 @@ pub(in crate::sighted) fn table_text(rates: &Rates) -> String {
 /// Candidate − reference with its interval and p, as far as they may be given.
 pub(in crate::sighted) fn difference_text(rates: &Rates) -> String {
     let (Some(difference), Some(interval)) = (rates.table.difference(), rates.headline()) else {
-        return "too few images for a difference".to_owned();
+        return "too few images to compare".to_owned();
     };
     let p = rates.mcnemar.map_or_else(
         || format!("no test: {} changed", rates.table.discordant()),
@@ -260,29 +260,33 @@ fn markdown_details(out: &mut String, all: &SubsetScore) {
 fn subset_text(out: &mut String, subset: &SubsetScore) {
     let badge = badge(subset.blind);
     let _ = writeln!(out, "\n{}", heading(subset));
+    if subset.positives + subset.clean + subset.disputed + subset.skipped == 0 {
+        return;
+    }
+    let whole = subset.kind == SubsetKind::All;
     for rates in [&subset.recall, &subset.false_positives] {
-        let _ = writeln!(
-            out,
-            "  {:<20} reference  {} {badge}",
-            rates.measure.name(),
-            side_text(rates, false)
-        );
-        let _ = writeln!(out, "  {:<20} candidate  {} {badge}", "", side_text(rates, true));
+        for (name, side, candidate) in
+            [(rates.measure.name(), "reference", false), ("", "candidate", true)]
+        {
+            let _ = writeln!(out, "  {name:<20} {side}  {} {badge}", side_text(rates, candidate));
+        }
         if rates.table.n() < 2 {
             continue;
         }
-        let _ = writeln!(out, "  {:<20} {}", "", table_text(rates));
         let _ = writeln!(out, "  {:<20} {} {badge}", "", difference_text(rates));
-        if subset.kind != SubsetKind::All {
-            continue;
-        }
-        for line in
-            [bounds_text(rates), clusters_text(rates), reach_text(rates)].into_iter().flatten()
-        {
-            let _ = writeln!(out, "  {:<20} {line}", "");
+        if whole {
+            let more = [
+                Some(table_text(rates)),
+                bounds_text(rates),
+                clusters_text(rates),
+                reach_text(rates),
+            ];
+            for line in more.into_iter().flatten() {
+                let _ = writeln!(out, "  {:<20} {line}", "");
+            }
         }
     }
-    if subset.kind == SubsetKind::All {
+    if whole {
         precision_text(out, subset, &badge);
     }
 }
@@ -304,13 +308,13 @@ fn precision_text(out: &mut String, subset: &SubsetScore, badge: &str) {
         let _ = writeln!(out, "  {name:<20} {side}  {} {badge}", estimate.text());
     }
     let share = Estimate::of(subset.positives, subset.positives + subset.clean);
-    let _ = writeln!(out, "  {:<20} with {} of these images holding litter", "", share.text());
+    let _ = writeln!(out, "  {:<20} prevalence {} {badge}", "", share.text());
     if let Some((at, sides)) = precision.rebased.iter().find(|(at, _)| *at < 0.1)
         && let (Some(a), Some(b)) = (sides.a, sides.b)
     {
         let _ = writeln!(
             out,
-            "  {:<20} where {} hold litter it would be {} against {}",
+            "  {:<20} at a prevalence of {} about {} against {} {badge}",
             "",
             percent_of(*at),
             percent_of(a),
@@ -324,15 +328,16 @@ fn categories_text(out: &mut String, all: &SubsetScore) {
         return;
     }
     let badge = badge(all.blind);
-    let _ = writeln!(out, "\ncategories recovered, of images that surely hold one {badge}");
+    let _ = writeln!(out, "\ncategories recovered, of images that surely hold one");
     for it in &all.categories {
         let open = match (it.unsure, it.disputed) {
             (0, 0) => String::new(),
             (unsure, disputed) => format!("  ({unsure} unsure, {disputed} disputed)"),
         };
-        let _ = writeln!(out, "  {:<20} reference  {}{open}", escape(&it.name), it.sides.a.text());
-        let p = it.mcnemar.map_or_else(String::new, |p| format!("  {}", p_text(p)));
-        let _ = writeln!(out, "  {:<20} candidate  {}{p}", "", it.sides.b.text());
+        let p = it.mcnemar.map_or_else(String::new, |p| format!("  exact {}", p_text(p)));
+        let (name, a, b) = (escape(&it.name), it.sides.a.text(), it.sides.b.text());
+        let _ = writeln!(out, "  {name:<20} reference  {a} {badge}{open}");
+        let _ = writeln!(out, "  {:<20} candidate  {b} {badge}{p}", "");
     }
     let _ = writeln!(out, "  presence of a category is not where it lies");
 }
