@@ -5,7 +5,7 @@
 
 use crate::domain::canonical::{Json, float_text};
 use crate::stats::paired::{PairedTable, tango_at};
-use crate::stats::proportion::normal_quantile;
+use crate::stats::proportion::{Interval, normal_quantile};
 
 /// Limits as a person set them; `None` is "not limited".
 #[derive(Debug, Clone, PartialEq)]
@@ -144,16 +144,47 @@ pub(in crate::sighted) struct Numbers {
     pub class_flips: u64,
     /// What labels say; absent without labels.
     pub labelled: Option<Labelled>,
+    /// Fixtures compared.
+    pub compared: u64,
+    /// Fixtures the manifest lists, when the report says.
+    pub listed: Option<u64>,
+    /// Values that are NaN or infinite, of both sides.
+    pub non_finite: u64,
 }
 
 /// Labels joined with decisions, over all labelled fixtures.
-/// `first` is the reference, `second` the candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::sighted) struct Labelled {
     /// Fixtures a person says contain litter.
-    pub recall: PairedTable,
+    pub recall: LabelledRate,
     /// Fixtures a person says are clean; a hit is a false positive.
-    pub false_positives: PairedTable,
+    pub false_positives: LabelledRate,
+}
+
+/// One rate of both artifacts.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(in crate::sighted) struct LabelledRate {
+    /// `first` is the reference, `second` the candidate.
+    pub table: PairedTable,
+    /// 95 % interval of the difference that respects clusters, when fixtures have any.
+    pub clustered: Option<Interval>,
+}
+
+impl LabelledRate {
+    fn n(self) -> u64 {
+        self.table.n()
+    }
+
+    /// Interval of candidate − reference: Tango's, or as far as the clustered one reaches past it.
+    fn difference(self, level: f64) -> Option<Interval> {
+        let z = normal_quantile(0.5 + level / 2.0);
+        let table = self.table;
+        let plain = tango_at(table.only_first, table.only_second, table.n(), z)?;
+        Some(self.clustered.map_or(plain, |clustered| Interval {
+            low: plain.low.min(clustered.low),
+            high: plain.high.max(clustered.high),
+        }))
+    }
 }
 
 /// Whether one limit holds.
@@ -229,17 +260,14 @@ fn judge_margin(
     name: &'static str,
     margin: f64,
     level: f64,
-    table: Option<PairedTable>,
+    table: Option<LabelledRate>,
     direction: Direction,
 ) -> LimitFinding {
     let Some(table) = table else { return unknown(name, "no labels") };
     if table.n() < MIN_MEASURED {
         return unknown(name, &format!("unmeasured: {} images", table.n()));
     }
-    let z = normal_quantile(0.5 + level / 2.0);
-    let Some(interval) = tango_at(table.only_first, table.only_second, table.n(), z) else {
-        return unknown(name, "no interval");
-    };
+    let Some(interval) = table.difference(level) else { return unknown(name, "no interval") };
     let shown = format!(
         "candidate − reference is between {} and {} points ({} % interval, {} images)",
         points(interval.low),
@@ -260,20 +288,33 @@ fn judge_margin(
 
 /// Whether evidence is enough to accept anything at all, whatever the limits.
 pub(in crate::sighted) fn judge_basis(numbers: &Numbers) -> Vec<LimitFinding> {
+    let mut findings = Vec::new();
+    if numbers.compared == 0 {
+        findings.push(unknown("fixtures", "nothing was compared"));
+    }
+    if let Some(listed) = numbers.listed.filter(|listed| *listed != numbers.compared) {
+        let detail =
+            format!("{} of the {listed} the manifest lists were compared", numbers.compared);
+        findings.push(unknown("fixtures", &detail));
+    }
+    if numbers.non_finite > 0 {
+        let detail = format!("{} output values are not finite", numbers.non_finite);
+        findings.push(unknown("outputs", &detail));
+    }
     let Some(labelled) = numbers.labelled else {
-        return vec![unknown("labels", "no labels: only labels tell what changed decisions cost")];
+        findings.push(unknown("labels", "no labels: only labels tell what changed decisions cost"));
+        return findings;
     };
     let tables = [
         ("recall", labelled.recall.n(), "contain litter"),
         ("falsePositiveRate", labelled.false_positives.n(), "are clean"),
     ];
-    tables
-        .into_iter()
-        .filter(|(_, n, _)| *n < MIN_MEASURED)
-        .map(|(name, n, which)| {
+    findings.extend(tables.into_iter().filter(|(_, n, _)| *n < MIN_MEASURED).map(
+        |(name, n, which)| {
             unknown(name, &format!("unmeasured: people say that {n} images {which}"))
-        })
-        .collect()
+        },
+    ));
+    findings
 }
 
 fn finding(name: &'static str, holds: bool, detail: String) -> LimitFinding {

@@ -4,6 +4,7 @@ pub(in crate::sighted) mod comparison;
 pub(in crate::sighted) mod gate;
 pub(in crate::sighted) mod identity;
 pub(in crate::sighted) mod limits;
+pub(in crate::sighted) mod present;
 pub(in crate::sighted) mod refusal;
 pub(in crate::sighted) mod registry;
 pub(in crate::sighted) mod release;

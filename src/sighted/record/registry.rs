@@ -152,23 +152,25 @@ impl Registry {
             Listing { records: Vec::new(), quarantined: Vec::new(), gone: Vec::new() };
         for (file_name, path) in self.record_files()? {
             let registered = index.remove(&file_name);
-            let outcome = read_bounded(&path, MAX_BYTES)
-                .map_err(|error| error.to_string())
-                .and_then(|bytes| {
-                    let record =
-                        ReleaseRecord::parse(&bytes).map_err(|refusal| refusal.to_string())?;
-                    Ok((ContentHash::of(&bytes), record))
-                });
-            match outcome {
-                Ok((file_hash, record)) => {
-                    let bytes = compare_bytes(&record, file_hash, registered);
-                    listing.records.push(Entry { path, file_name, file_hash, record, bytes });
-                }
+            match load(path, &file_name, registered) {
+                Ok(entry) => listing.records.push(entry),
                 Err(reason) => listing.quarantined.push(Quarantined { file_name, reason }),
             }
         }
         listing.gone = index.into_keys().collect();
         Ok(listing)
+    }
+
+    /// Reads one file of this folder, whatever its name.
+    ///
+    /// # Errors
+    /// The index cannot be read. The inner error says why the file is no acceptable record.
+    pub(in crate::sighted) fn read(
+        &self,
+        file_name: &str,
+    ) -> Result<Result<Entry, String>, RegistryFault> {
+        let registered = self.read_index()?.remove(file_name);
+        Ok(load(self.folder.join(file_name), file_name, registered))
     }
 
     /// Registers a record: makes its file, or finds that it is there already.
@@ -293,6 +295,14 @@ pub(in crate::sighted) fn read_bounded(path: &Path, limit: usize) -> io::Result<
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(bytes)
+}
+
+fn load(path: PathBuf, file_name: &str, registered: Option<ContentHash>) -> Result<Entry, String> {
+    let bytes = read_bounded(&path, MAX_BYTES).map_err(|error| error.to_string())?;
+    let record = ReleaseRecord::parse(&bytes).map_err(|refusal| refusal.to_string())?;
+    let file_hash = ContentHash::of(&bytes);
+    let bytes = compare_bytes(&record, file_hash, registered);
+    Ok(Entry { path, file_name: file_name.to_owned(), file_hash, record, bytes })
 }
 
 fn compare_bytes(

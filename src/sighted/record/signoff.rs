@@ -93,8 +93,12 @@ pub(in crate::sighted) struct Evidence {
     pub taxonomy: Option<NamedFile<ContentHash>>,
     /// Sealed label files.
     pub labels: Vec<LabelFile>,
-    /// Sha256 of the canonical score.
-    pub metrics: Option<ContentHash>,
+    /// Sources and clusters of fixtures.
+    pub groups: Option<NamedFile<ContentHash>>,
+    /// The margin that was registered.
+    pub margin: Option<NamedFile<ContentHash>>,
+    /// The score, in canonical form.
+    pub metrics: Option<NamedFile<ContentHash>>,
     /// The weakest blind status of any label file; `none` without labels.
     pub blind_status: String,
     /// Fixtures left out, with reasons, in words.
@@ -123,21 +127,31 @@ impl Evidence {
                 ("sha256", Json::text(label.file.hash.to_hex())),
             ])
         });
-        let taxonomy = self.taxonomy.as_ref();
+        let path = |file: &Option<NamedFile<ContentHash>>| {
+            Json::text_or_null(file.as_ref().map(|file| &file.path))
+        };
+        let hash = |file: &Option<NamedFile<ContentHash>>| {
+            Json::text_or_null(file.as_ref().map(|file| file.hash.to_hex()))
+        };
         Json::object([
             ("blindStatus", Json::text(&self.blind_status)),
             ("exclusions", texts(&self.exclusions)),
+            ("groups", path(&self.groups)),
+            ("groupsSha256", hash(&self.groups)),
             ("labelFiles", Json::Array(labels.collect())),
             ("labelSetSha256", Json::text_or_null(self.label_set().map(ContentHash::to_hex))),
             ("manifest", Json::text(&self.manifest.path)),
             ("manifestSha256", Json::text(self.manifest.hash.to_hex())),
-            ("metricsSha256", Json::text_or_null(self.metrics.map(ContentHash::to_hex))),
+            ("margin", path(&self.margin)),
+            ("marginSha256", hash(&self.margin)),
+            ("metrics", path(&self.metrics)),
+            ("metricsSha256", hash(&self.metrics)),
             ("parityReport", Json::text(&self.report.path)),
             ("parityReportSha256", Json::text(self.report.hash.to_hex())),
             ("predictionsSha256", Json::text(self.report.hash.to_hex())),
             ("subsets", texts(&self.subsets)),
-            ("taxonomy", Json::text_or_null(taxonomy.map(|file| &file.path))),
-            ("taxonomySha256", Json::text_or_null(taxonomy.map(|file| file.hash.to_hex()))),
+            ("taxonomy", path(&self.taxonomy)),
+            ("taxonomySha256", hash(&self.taxonomy)),
         ])
     }
 
@@ -159,13 +173,12 @@ impl Evidence {
                     chain_head: label.text_or_null("chainHead")?,
                 });
             }
-            let taxonomy = match fields.text_or_null("taxonomy")? {
-                Some(path) => Some(NamedFile { path, hash: fields.hash(&["taxonomySha256"])? }),
-                None => None,
-            };
-            let metrics = match fields.text_or_null("metricsSha256")? {
-                Some(_) => Some(fields.hash(&["metricsSha256"])?),
-                None => None,
+            let file = |name: &str| -> Result<Option<NamedFile<ContentHash>>, Refusal> {
+                let hash = format!("{name}Sha256");
+                Ok(match fields.text_or_null(name)? {
+                    Some(path) => Some(NamedFile { path, hash: fields.hash(&[&hash])? }),
+                    None => None,
+                })
             };
             Ok(Self {
                 report: NamedFile {
@@ -176,9 +189,11 @@ impl Evidence {
                     path: fields.text(&["manifest"])?,
                     hash: fields.hash(&["manifestSha256"])?,
                 },
-                taxonomy,
+                taxonomy: file("taxonomy")?,
+                groups: file("groups")?,
+                margin: file("margin")?,
                 labels,
-                metrics,
+                metrics: file("metrics")?,
                 blind_status: fields.text(&["blindStatus"])?,
                 exclusions: texts("exclusions")?,
                 subsets: texts("subsets")?,
@@ -187,7 +202,14 @@ impl Evidence {
         let evidence = read().map_err(|refusal| refusal.to_string())?;
         // Everything derived is written for readers and never trusted.
         let again = evidence.to_json();
-        for key in ["labelSetSha256", "predictionsSha256", "taxonomySha256"] {
+        for key in [
+            "groupsSha256",
+            "labelSetSha256",
+            "marginSha256",
+            "metricsSha256",
+            "predictionsSha256",
+            "taxonomySha256",
+        ] {
             if again.get(key) != tree.get(key) {
                 return Err(format!("evidence.{key} does not follow from the rest"));
             }

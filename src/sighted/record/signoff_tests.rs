@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::limits::{AcceptanceLimits, Holds, Labelled, Numbers, judge, judge_basis};
+use super::limits::{AcceptanceLimits, Holds, Labelled, LabelledRate, Numbers, judge, judge_basis};
 use super::registry::INDEX_NAME;
 use super::signoff::{Decision, Draft, SignOff, SignRefusal};
 use super::ssh;
@@ -45,6 +45,7 @@ fn a_signed_world_passes_the_gate() {
             "taxonomy",
             "label-file",
             "label-file",
+            "score-file",
             "score"
         ]
     );
@@ -144,14 +145,18 @@ fn limits_hold_on_the_edge_and_fail_one_past_it() {
         only_second,
         neither,
     };
+    let rate = |table| LabelledRate { table, clustered: None };
     let numbers = Numbers {
         slot_flips: 5,
         real_flips: Some(4),
         class_flips: 3,
         labelled: Some(Labelled {
-            recall: table(150, 3, 1, 2),
-            false_positives: table(2, 0, 4, 34),
+            recall: rate(table(150, 3, 1, 2)),
+            false_positives: rate(table(2, 0, 4, 34)),
         }),
+        compared: 3,
+        listed: Some(3),
+        non_finite: 0,
     };
     let holds = |limits: AcceptanceLimits| judge(&limits, &numbers)[0].holds;
     let none = AcceptanceLimits::none;
@@ -179,16 +184,38 @@ fn limits_hold_on_the_edge_and_fail_one_past_it() {
 
 #[test]
 fn nothing_passes_for_want_of_data() {
-    let empty = PairedTable::default();
-    let one = PairedTable { both: 1, ..empty };
-    let some = PairedTable { both: 9, ..empty };
+    let rate = |both| LabelledRate {
+        table: PairedTable { both, ..PairedTable::default() },
+        clustered: None,
+    };
+    let (empty, one, some) = (rate(0), rate(1), rate(9));
+    let full = Numbers {
+        slot_flips: 0,
+        real_flips: Some(0),
+        class_flips: 0,
+        labelled: Some(Labelled { recall: some, false_positives: some }),
+        compared: 9,
+        listed: Some(9),
+        non_finite: 0,
+    };
+    assert!(judge_basis(&full).is_empty());
+    for (bad, reason) in [
+        (Numbers { compared: 0, listed: None, ..full.clone() }, "nothing was compared"),
+        (Numbers { listed: Some(12), ..full.clone() }, "9 of the 12"),
+        (Numbers { non_finite: 2, ..full.clone() }, "2 output values are not finite"),
+        (Numbers { labelled: None, ..full.clone() }, "no labels"),
+    ] {
+        let basis = judge_basis(&bad);
+        assert!(basis[0].detail.contains(reason), "{basis:?}");
+        assert_eq!(basis[0].holds, Holds::CannotTell);
+    }
     for (recall, false_positives, reason) in [
         (empty, some, "0 images contain"),
         (one, some, "1 images contain"),
         (some, empty, "0 images are clean"),
     ] {
         let labelled = Some(Labelled { recall, false_positives });
-        let numbers = Numbers { slot_flips: 0, real_flips: Some(0), class_flips: 0, labelled };
+        let numbers = Numbers { labelled, ..full.clone() };
         let basis = judge_basis(&numbers);
         assert!(basis[0].detail.contains(reason), "{basis:?}");
         assert_eq!(basis[0].holds, Holds::CannotTell);
@@ -366,21 +393,35 @@ fn the_gate_fails_closed() {
                 with(tree, &["evidence", "labelSetSha256"], Json::Null)
             });
         }),
-        ("other score named", Holds::No, "score metricsSha256", |_, path| {
+        ("other score named", Holds::No, "score-file records/scores/", |_, path| {
             let hash = Json::text(SignOffId::of(b"other").to_hex());
             forge(path, |tree| with(tree, &["evidence", "metricsSha256"], hash));
+        }),
+        ("score gone", Holds::CannotTell, "score-file", |world, _| {
+            fs::remove_dir_all(world.root().join("records/scores")).expect("removed");
+        }),
+        ("score changed", Holds::No, "score-file", |world, _| {
+            let folder = world.root().join("records/scores");
+            let entry = fs::read_dir(folder).expect("listing").next().expect("one");
+            flip(&entry.expect("readable").path());
+        }),
+        ("no score named", Holds::No, "names no score", |_, path| {
+            forge(path, |tree| {
+                let tree = with(tree, &["evidence", "metrics"], Json::Null);
+                with(tree, &["evidence", "metricsSha256"], Json::Null)
+            });
         }),
         ("score cannot be computed", Holds::No, "no label joins", |world, _| {
             world.labelled.set(None);
         }),
         ("no clean image", Holds::CannotTell, "falsePositiveRate: unmeasured", |world, _| {
             let labelled = world.labelled.get().expect("set");
-            let false_positives = PairedTable::default();
+            let false_positives = LabelledRate::default();
             world.labelled.set(Some(Labelled { false_positives, ..labelled }));
         }),
         ("no litter", Holds::CannotTell, "recall: unmeasured", |world, _| {
             let labelled = world.labelled.get().expect("set");
-            world.labelled.set(Some(Labelled { recall: PairedTable::default(), ..labelled }));
+            world.labelled.set(Some(Labelled { recall: LabelledRate::default(), ..labelled }));
         }),
         ("limit does not hold", Holds::No, "maxSlotFlips: 2, at most 1", |_, path| {
             forge(path, |tree| with(tree, &["acceptance", "maxSlotFlips"], Json::int(1)));

@@ -12,7 +12,7 @@ use super::identity::Precision;
 use super::limits::{Labelled, Numbers};
 use super::registry::{Entry, FileBytes, Listing, read_bounded};
 use super::release::{ReleaseRecord, same_point};
-use super::signoff::{Evidence, SignOff};
+use super::signoff::{Evidence, NamedFile, SignOff};
 use super::signoff_store::StoredSignOff;
 use super::ssh::{self, SignatureFault, Trust};
 use crate::domain::canonical::{Json, float_text};
@@ -114,6 +114,10 @@ pub(in crate::sighted) struct ScoreInputs<'a> {
     pub labels: &'a [(PathBuf, Vec<u8>)],
     /// The taxonomy file.
     pub taxonomy: Option<&'a Path>,
+    /// The file of sources and clusters.
+    pub groups: Option<&'a Path>,
+    /// The score as it was stored when it was signed.
+    pub stored: &'a Json,
     /// The operating point.
     pub operating_point: f64,
 }
@@ -125,8 +129,6 @@ pub(in crate::sighted) struct Score {
     pub metrics: ContentHash,
     /// Its counts over all labelled fixtures.
     pub labelled: Labelled,
-    /// Names of its subsets.
-    pub subsets: Vec<String>,
 }
 
 /// What verifying a sign-off found.
@@ -231,8 +233,14 @@ pub(in crate::sighted) fn check_signoff(
         checks.push(manifest_of_report(evidence, tree));
         checks.push(pictures_check(evidence, tree, means));
     }
-    if let Some(taxonomy) = &evidence.taxonomy {
-        checks.push(file_check::<ContentHash>("taxonomy", &taxonomy.path, taxonomy.hash, means));
+    for (name, file) in [
+        ("taxonomy", &evidence.taxonomy),
+        ("groups", &evidence.groups),
+        ("margin", &evidence.margin),
+    ] {
+        if let Some(file) = file {
+            checks.push(file_check::<ContentHash>(name, &file.path, file.hash, means));
+        }
     }
     let labels = label_checks(evidence, means, &mut checks);
     let labelled = report
@@ -257,16 +265,28 @@ pub(in crate::sighted) fn numbers_of(report: &Json, point: f64) -> Option<Number
     };
     let decode = report.get("decode")?;
     let row = row_at(decode.get("byThreshold").or_else(|| decode.get("thresholds")))?;
-    let count = |row: &Json, key: &str| -> Option<u64> {
-        row.get(key).and_then(Json::as_i64).and_then(|value| u64::try_from(value).ok())
-    };
+    let count = |row: &Json, key: &str| -> Option<u64> { row.get(key).and_then(as_count) };
     let sets = row_at(report.at(&["flipside", "setMatching", "byThreshold"]));
     Some(Numbers {
+        compared: report.at(&["fixtures", "count"]).and_then(as_count)?,
+        listed: report.at(&["flipside", "manifestCount"]).and_then(as_count),
+        non_finite: non_finite(report),
         slot_flips: count(&row, "thresholdFlips")?,
         real_flips: sets.and_then(|row| count(&row, "realFlips")),
         class_flips: count(&row, "classArgmaxFlips").or_else(|| count(&row, "classFlips"))?,
         labelled: None,
     })
+}
+
+fn as_count(value: &Json) -> Option<u64> {
+    value.as_i64().and_then(|value| u64::try_from(value).ok())
+}
+
+fn non_finite(report: &Json) -> u64 {
+    let outputs = report.at(&["flipside", "nonFinite"]).and_then(Json::as_object);
+    let sides =
+        outputs.into_iter().flatten().flat_map(|(_, sides)| [sides.get("a"), sides.get("b")]);
+    sides.flatten().filter_map(as_count).sum()
 }
 
 fn signature_check(stored: &StoredSignOff, trust: Option<Trust<'_>>) -> Check {
@@ -504,27 +524,45 @@ fn score_check(
     means: &Means<'_>,
     checks: &mut Vec<Check>,
 ) -> Option<Labelled> {
-    let taxonomy = signoff.evidence.taxonomy.as_ref().map(|file| means.root.join(&file.path));
-    let inputs = ScoreInputs {
+    let Some(recorded) = &signoff.evidence.metrics else {
+        let status = Status::Wrong("the sign-off names no score".to_owned());
+        checks.push(Check { name: "score", subject: "metricsSha256".to_owned(), status });
+        return None;
+    };
+    let subject = escape(&recorded.path).into_owned();
+    let check = |name, status| Check { name, subject: subject.clone(), status };
+    let stored = match read_bounded(&means.root.join(&recorded.path), MAX_EVIDENCE_BYTES) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            checks.push(check("score-file", Status::Gone(error.to_string())));
+            return None;
+        }
+    };
+    let (status, fine) = same_hash(recorded.hash.to_hex(), ContentHash::of(&stored).as_bytes());
+    checks.push(check("score-file", status));
+    let stored = Json::parse(&stored).ok().filter(|_| fine)?;
+    let inside = |file: &Option<NamedFile<ContentHash>>| {
+        file.as_ref().map(|file| means.root.join(&file.path))
+    };
+    let (taxonomy, groups) = (inside(&signoff.evidence.taxonomy), inside(&signoff.evidence.groups));
+    let outcome = (means.score)(&ScoreInputs {
         root: means.root,
         report,
         labels,
         taxonomy: taxonomy.as_deref(),
+        groups: groups.as_deref(),
+        stored: &stored,
         operating_point: signoff.operating_point,
-    };
-    let outcome = (means.score)(&inputs);
-    let (status, labelled) = match (&signoff.evidence.metrics, outcome) {
-        (_, Err(reason)) => (Status::Wrong(escape(&reason).into_owned()), None),
-        (Some(expected), Ok(score)) if *expected == score.metrics => {
-            (Status::Same, Some(score.labelled))
+    });
+    let (status, labelled) = match outcome {
+        Err(reason) => (Status::Wrong(reason), None),
+        Ok(score) if score.metrics == recorded.hash => (Status::Same, Some(score.labelled)),
+        Ok(score) => {
+            let (expected, found) = (recorded.hash.to_hex(), score.metrics.to_hex());
+            (Status::Differs { expected, found }, None)
         }
-        (Some(expected), Ok(score)) => {
-            let expected = expected.to_hex();
-            (Status::Differs { expected, found: score.metrics.to_hex() }, None)
-        }
-        (None, Ok(_)) => (Status::Wrong("the sign-off names no score".to_owned()), None),
     };
-    checks.push(Check { name: "score", subject: "metricsSha256".to_owned(), status });
+    checks.push(check("score", status));
     labelled
 }
 
