@@ -43,6 +43,9 @@ pub const CLOCK_REGRESSED: &str = "clock_regressed";
 /// How far the clock may go back without a word, in seconds.
 const CLOCK_TOLERANCE: i64 = 2;
 
+/// How long [`EventLog::wait_briefly`] waits for another process's write.
+const BRIEF_WAIT: std::time::Duration = std::time::Duration::from_millis(200);
+
 /// An event to be appended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
@@ -311,6 +314,8 @@ pub struct EventLog {
     head: ChainHead,
     length: u64,
     writable: bool,
+    /// Keeps the copy that is read, where the original cannot be opened.
+    _copy: Option<tempfile::TempDir>,
 }
 
 impl EventLog {
@@ -319,7 +324,7 @@ impl EventLog {
     /// # Errors
     /// A database that cannot be used, or a chain that does not hold.
     pub fn open(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
-        Self::with(sqlite::open(path, schema)?, path, true)
+        Self::with(sqlite::open(path, schema)?, path, true, None)
     }
 
     /// Opens an existing log for reading.
@@ -327,13 +332,39 @@ impl EventLog {
     /// # Errors
     /// Likewise.
     pub fn open_read_only(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
-        Self::with(sqlite::open_read_only(path, schema)?, path, false)
+        Self::with(sqlite::open_read_only(path, schema)?, path, false, None)
+    }
+
+    /// Opens a copy of a log that lies where nothing can be written, not even the lock a reader needs. So
+    /// nobody else is writing to it either.
+    ///
+    /// # Errors
+    /// Likewise, or it cannot be copied.
+    pub fn open_copy(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
+        let failed = |error: std::io::Error| {
+            let reason = error.to_string();
+            ChainError::Database(SqliteError::Other { path: path.to_owned(), reason })
+        };
+        let folder = tempfile::tempdir().map_err(failed)?;
+        let copy = folder.path().join("copy.db");
+        std::fs::copy(path, &copy).map_err(failed)?;
+        let beside = |of: &Path| {
+            let mut name = of.as_os_str().to_owned();
+            name.push("-wal");
+            PathBuf::from(name)
+        };
+        // Without a write-ahead log the main file is whole.
+        if beside(path).exists() {
+            std::fs::copy(beside(path), beside(&copy)).map_err(failed)?;
+        }
+        Self::with(sqlite::open(&copy, schema)?, path, false, Some(folder))
     }
 
     fn with(
         connection: Connection,
         path: &Path,
         writable: bool,
+        copy: Option<tempfile::TempDir>,
     ) -> Result<(Self, Vec<Event>), ChainError> {
         let events = read_all(&connection, path)?;
         let log = Self {
@@ -343,6 +374,7 @@ impl EventLog {
             head: events.last().map_or(EMPTY_HEAD, |event| event.hash),
             length: events.len() as u64,
             writable,
+            _copy: copy,
         };
         Ok((log, events))
     }
@@ -360,6 +392,12 @@ impl EventLog {
     /// May events be appended?
     pub fn is_writable(&self) -> bool {
         self.writable
+    }
+
+    /// Answers sooner when another process is writing, for a caller that tries again by itself.
+    pub fn wait_briefly(&self) {
+        // Waiting longer is no harm.
+        let _ = self.connection.busy_timeout(BRIEF_WAIT);
     }
 
     /// Appends an event and moves pointers in one transaction, synced to disk, then reads both back.

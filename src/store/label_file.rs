@@ -269,6 +269,48 @@ impl LabelFile {
     }
 }
 
+/// Where one rater's files of one shard lie. Can name no other file.
+#[derive(Debug, Clone)]
+pub struct SealPlace {
+    folder: PathBuf,
+    manifest: ManifestHash,
+    shard: Shard,
+    rater: RaterName,
+}
+
+impl SealPlace {
+    /// The place in `folder`.
+    pub fn new(folder: PathBuf, manifest: ManifestHash, shard: Shard, rater: RaterName) -> Self {
+        Self { folder, manifest, shard, rater }
+    }
+
+    /// The files there are, first seal first.
+    ///
+    /// # Errors
+    /// One that cannot be read.
+    pub fn existing(&self) -> Result<Vec<(PathBuf, LabelFile)>, LabelFileError> {
+        let mut found = Vec::new();
+        for revision in 1.. {
+            let name = file_name(self.manifest, self.shard, &self.rater, revision);
+            let path = self.folder.join(name);
+            if !path.exists() {
+                break;
+            }
+            let file = LabelFile::read(&path)?;
+            found.push((path, file));
+        }
+        Ok(found)
+    }
+
+    /// Creates the next file.
+    ///
+    /// # Errors
+    /// See [`LabelFile::create_in`].
+    pub fn create(&self, file: &LabelFile) -> Result<PathBuf, LabelFileError> {
+        file.create_in(&self.folder)
+    }
+}
+
 fn text(value: impl ToString) -> Json {
     Json::Text(value.to_string())
 }

@@ -13,4 +13,5 @@ pub mod label_schema;
 pub mod lock;
 pub mod sandbox;
 pub mod sqlite;
+pub mod viewing;
 pub mod workspace;

@@ -1,16 +1,103 @@
 //! `flipside seal`.
 
 use super::Globals;
-use crate::cli::output::Outcome;
+use super::label::{Desk, Plan};
+use crate::blind::{self, Sealed};
+use crate::cli::output::{self, Outcome};
+use crate::domain::canonical::Json;
+use crate::domain::escape::escape_os;
+use crate::domain::shard::{RaterName, Shard};
+use crate::store::label_file::LabelFile;
 
 /// Arguments of `flipside seal`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Whose answers
+    #[arg(long, value_name = "NAME")]
+    pub rater: RaterName,
+
+    /// Which part of the manifest
+    #[arg(long, value_name = "I/N")]
+    pub shard: Shard,
+
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// Whatever keeps it from an answer.
-pub fn run(_args: &Args, _globals: &Globals) -> anyhow::Result<Outcome> {
-    anyhow::bail!("not built yet")
+pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
+    let workspace = globals.workspace()?;
+    let plan = Plan::of(&workspace, args.shard)?;
+    let mut desk = Desk::open(&workspace, &args.rater, globals)?;
+    if let Some(reason) = &desk.read_only {
+        anyhow::bail!("cannot seal: {reason}");
+    }
+    let place = plan.place(&workspace, &args.rater);
+    let key = plan.key(&args.rater);
+    let sealed = blind::seal(&key, &mut desk.log, &desk.events, &place, globals.clock)?;
+    match sealed {
+        Sealed::Written { path, file } => {
+            output::result(&said(args, "sealed", &path, &file))?;
+            Ok(Outcome::Done)
+        }
+        Sealed::Unchanged { path, file } => {
+            output::result(&said(args, "unchanged", &path, &file))?;
+            Ok(Outcome::Done)
+        }
+        Sealed::Unanswered { left, of } => {
+            if args.json {
+                output::result(&object(vec![
+                    ("status", text("unanswered")),
+                    ("left", int(left)),
+                    ("of", int(of)),
+                ]))?;
+            }
+            output::note(&format!(
+                "{left} of {of} pictures have no answer: `flipside label --rater {} --shard {}`, and skip with a reason what cannot be answered",
+                args.rater, args.shard
+            ));
+            Ok(Outcome::No)
+        }
+    }
+}
+
+fn text(value: impl ToString) -> Json {
+    Json::Text(value.to_string())
+}
+
+fn int(value: impl ToString) -> Json {
+    Json::Int(value.to_string())
+}
+
+fn object(fields: Vec<(&str, Json)>) -> String {
+    Json::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+        .to_canonical()
+}
+
+fn said(args: &Args, status: &str, path: &std::path::Path, file: &LabelFile) -> String {
+    let head = file.header.chain_head.map(|head| head.to_hex());
+    if args.json {
+        return object(vec![
+            ("status", text(status)),
+            ("path", text(path.to_string_lossy())),
+            ("sha256", text(file.sha256)),
+            ("chainHead", head.map_or(Json::Null, text)),
+            ("labels", int(file.labels.len())),
+            ("skipped", int(file.skipped.len())),
+            ("blind", text(file.header.blind.word())),
+            ("confinement", text(file.header.confinement.word())),
+        ]);
+    }
+    format!(
+        "{status}: {}\n{} labels, {} skipped\nsha256 {}\nchain head {}",
+        escape_os(path.as_os_str()),
+        file.labels.len(),
+        file.skipped.len(),
+        file.sha256,
+        head.unwrap_or_default()
+    )
 }
