@@ -23,6 +23,7 @@ use crate::store::label_file::{Confinement, SealPlace};
 use crate::store::label_schema::{LabelEvent, Opening};
 use crate::store::sandbox::Sandbox;
 use crate::store::viewing::ViewPlace;
+use crate::store::workspace::PRODUCT;
 use crate::tui::session::Options;
 
 use history::History;
@@ -30,9 +31,6 @@ use journal::{Journal, Pen, append_now};
 use sitting::{Closed, Sitting};
 
 pub use seal::{SealError, Sealed};
-
-/// What writes a log.
-const PRODUCT: &str = concat!("flipside ", env!("CARGO_PKG_VERSION"));
 
 /// One letter per category, in the order shown. Letters that mean something else are left out.
 const CATEGORY_KEYS: [char; 14] =

@@ -227,6 +227,7 @@ mod tests {
         log: EventLog,
         history: History,
         pen: Pen,
+        labels: &'static str,
     }
 
     fn rater() -> RaterName {
@@ -241,7 +242,7 @@ mod tests {
             let time = "2026-02-03T04:05:06Z".parse().expect("a time");
             let pen = Pen::new(rater(), 0, Clock::Fixed(time));
             let history = History::new(1, opening(count), "2026-02-03T04:05:06+00:00".to_owned());
-            let mut desk = Self { folder, log, history, pen };
+            let mut desk = Self { folder, log, history, pen, labels: "labels" };
             desk.put(&LabelEvent::Open(Box::new(opening(count))));
             desk
         }
@@ -255,7 +256,7 @@ mod tests {
 
         fn place(&self) -> SealPlace {
             let opening = &self.history.opening;
-            let folder = self.folder.path().join("labels");
+            let folder = self.folder.path().join(self.labels);
             SealPlace::new(folder, opening.manifest, opening.shard, rater())
         }
 
@@ -336,12 +337,13 @@ mod tests {
         desk.put(&answer(0, "later"));
         let error = desk.seal().expect_err("not of this head").to_string();
         assert!(error.contains("was not made from this log"), "{error}");
-        std::fs::remove_file(&path).expect("removed");
-        let (path, file) = desk.sealed();
-        let other = LabelFile::new(file.header.clone(), Vec::new(), Vec::new());
-        std::fs::remove_file(&path).expect("removed");
+        assert!(path.exists());
+        desk.labels = "elsewhere";
+        let (_, file) = desk.sealed();
+        desk.labels = "nowhere";
         let error = desk.seal().expect_err("gone").to_string();
         assert!(error.contains("not there"), "{error}");
+        let other = LabelFile::new(file.header.clone(), Vec::new(), Vec::new());
         desk.place().create(&other).expect("another");
         let error = desk.seal().expect_err("another").to_string();
         assert!(error.contains(&file.sha256.to_hex()) && error.contains(&other.sha256.to_hex()));

@@ -13,6 +13,9 @@ use crate::domain::escape::{escape, escape_os};
 /// Name of the file that makes a folder a workspace.
 pub const CONFIG_NAME: &str = "flipside.toml";
 
+/// What writes the files, as they name it.
+pub const PRODUCT: &str = concat!("flipside ", env!("CARGO_PKG_VERSION"));
+
 /// Largest `flipside.toml`, in bytes.
 const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
