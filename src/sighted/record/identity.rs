@@ -8,51 +8,10 @@ use std::collections::BTreeMap;
 use super::refusal::Refusal;
 use crate::domain::canonical::Json;
 use crate::domain::digest::{ArtifactHash, ContentHash, RecordId};
+pub(in crate::sighted) use crate::sighted::artifact::element::Precision;
 
 /// The mechanism of an artifact that was exported, not converted.
 pub(in crate::sighted) const NATIVE_EXPORT: &str = "native-export";
-
-/// Numeric format of most of the weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sighted) enum Precision {
-    /// 32-bit floats.
-    Fp32,
-    /// 16-bit floats.
-    Fp16,
-    /// 8-bit integers.
-    Int8,
-}
-
-impl Precision {
-    /// The word in files.
-    pub(in crate::sighted) fn word(self) -> &'static str {
-        match self {
-            Self::Fp32 => "fp32",
-            Self::Fp16 => "fp16",
-            Self::Int8 => "int8",
-        }
-    }
-
-    /// The precision of a word.
-    pub(in crate::sighted) fn of_word(word: &str) -> Option<Self> {
-        [Self::Fp32, Self::Fp16, Self::Int8].into_iter().find(|precision| precision.word() == word)
-    }
-
-    /// What weights imply: float types vote for their width, 8-bit integers for int8, others never;
-    /// the winner needs more than half of the voting bytes.
-    pub(in crate::sighted) fn implied_by(weights: &BTreeMap<String, u64>) -> Option<Self> {
-        let votes = |names: [&str; 2]| -> u128 {
-            names.iter().filter_map(|name| weights.get(*name)).map(|bytes| u128::from(*bytes)).sum()
-        };
-        let counts = [
-            (Self::Fp32, votes(["FLOAT", "DOUBLE"])),
-            (Self::Fp16, votes(["FLOAT16", "BFLOAT16"])),
-            (Self::Int8, votes(["INT8", "UINT8"])),
-        ];
-        let all: u128 = counts.iter().map(|(_, bytes)| bytes).sum();
-        counts.into_iter().find(|(_, bytes)| bytes * 2 > all).map(|(precision, _)| precision)
-    }
-}
 
 /// A typed view of `identity`.
 #[derive(Debug, Clone, PartialEq)]
