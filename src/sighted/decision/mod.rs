@@ -3,6 +3,7 @@
 pub(in crate::sighted) mod decode;
 pub(in crate::sighted) mod flip;
 pub(in crate::sighted) mod fold;
+pub(in crate::sighted) mod foreign_report;
 pub(in crate::sighted) mod report;
 pub(in crate::sighted) mod slot_match;
 pub(in crate::sighted) mod sweep;
@@ -11,4 +12,4 @@ pub(in crate::sighted) mod tensor_delta;
 #[cfg(test)]
 mod golden;
 #[cfg(test)]
-mod testing;
+pub(in crate::sighted) mod testing;
