@@ -1,2 +1,3 @@
 //! What the command line may call. Plain arguments in, plain outcomes out; no inner type crosses.
+pub mod merge;
 pub mod score;

@@ -1,6 +1,7 @@
 //! Reports as a whole: built, written, read, tampered with, joined, compared.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
@@ -145,8 +146,7 @@ fn a_report_that_contradicts_itself_is_refused() {
         report.flipside.as_mut().expect("ours")
     }
     let good = made_report(20);
-    let changes: [(&str, Change); 32] = [
-        ("schemaVersion", |report| report.schema_version = 3),
+    let changes: [(&str, Change); 31] = [
         ("artifacts.b.sha256", |report| report.artifacts.b.sha256.push('0')),
         ("fixtures.manifestSha256", |report| report.fixtures.manifest_sha256.clear()),
         ("fixtures.count", |report| report.fixtures.count += 1),
@@ -253,7 +253,9 @@ fn bytes_that_are_no_report_are_refused_by_their_shape() {
 proptest! {
     #[test]
     fn reading_never_panics(cut in 0_usize..20_000, byte in any::<u8>()) {
-        let mut bytes = to_bytes(&made_report(2)).expect("finite");
+        static BYTES: LazyLock<Vec<u8>> =
+            LazyLock::new(|| to_bytes(&made_report(2)).expect("finite"));
+        let mut bytes = BYTES.clone();
         let at = cut % bytes.len();
         bytes[at] = byte;
         let _ = read_any(&bytes);
@@ -392,7 +394,7 @@ fn shards_that_do_not_belong_together_are_refused_by_name() {
         ("fixture manifest", |report| {
             report.fixtures.manifest_sha256 = ManifestHash::of(b"other").to_hex();
         }),
-        ("entries", |report| ours(report).manifest_count = 11),
+        ("entries of the manifest", |report| ours(report).manifest_count = 11),
         ("reference", |report| report.artifacts.a.sha256 = ContentHash::of(b"x").to_hex()),
         ("candidate", |report| report.artifacts.b.sha256 = ContentHash::of(b"x").to_hex()),
         ("recipe", |report| ours(report).recipe.sha256 = ContentHash::of(b"x").to_hex()),
