@@ -1,3 +1,4 @@
 //! What the command line may call. Plain arguments in, plain outcomes out; no inner type crosses.
 pub mod merge;
+pub mod runtime;
 pub mod score;
