@@ -11,5 +11,6 @@ mod export;
 mod harness;
 mod record;
 mod review;
+mod runs;
 mod score;
 mod screen;

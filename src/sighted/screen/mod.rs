@@ -1,1 +1,3 @@
 //! Screens that show what models said.
+
+pub(in crate::sighted) mod review;

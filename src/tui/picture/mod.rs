@@ -13,6 +13,9 @@ pub mod worker;
 
 use std::sync::Arc;
 
+use crate::media::orientation::Orientation;
+use crate::media::pixels::RgbImage;
+
 /// A way of drawing pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Method {
@@ -102,31 +105,13 @@ pub struct PictureId {
     pub rendition: u8,
 }
 
-/// A decoded picture as people see it: upright, RGB, three bytes a pixel.
-#[derive(Clone, PartialEq, Eq)]
+/// A decoded picture as people see it: upright.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
-    /// Columns.
-    pub width: u32,
-    /// Rows.
-    pub height: u32,
-    /// `width * height * 3` bytes.
-    pub rgb: Vec<u8>,
-    /// EXIF orientation, 1..=8, that was applied: boxes given for the stored picture are turned by it.
-    pub orientation: u8,
-}
-
-impl std::fmt::Debug for Picture {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Picture({}x{})", self.width, self.height)
-    }
-}
-
-impl Picture {
-    /// Whether size and bytes agree and there is at least one pixel.
-    pub fn is_sound(&self) -> bool {
-        let pixels = u64::from(self.width) * u64::from(self.height);
-        pixels > 0 && usize::try_from(pixels * 3).is_ok_and(|bytes| bytes == self.rgb.len())
-    }
+    /// The pixels.
+    pub pixels: RgbImage,
+    /// How the stored picture was turned: boxes given for it are turned likewise.
+    pub orientation: Orientation,
 }
 
 /// Where pixels come from. Called on worker threads.

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 
 use super::viewport::UnitRect;
+use crate::media::orientation::Orientation;
 use crate::tui::theme::{BLUE, ORANGE, Theme};
 
 /// How a box is drawn.
@@ -39,7 +40,7 @@ const DASHED: [&str; 6] = ["┌", "┐", "└", "┘", "╌", "╎"];
 /// Draws boxes over a picture of cells that shows `crop` in `area`.
 pub fn render(
     boxes: &[BoxOverlay],
-    orientation: u8,
+    orientation: Orientation,
     crop: UnitRect,
     area: Rect,
     buffer: &mut Buffer,
@@ -147,7 +148,7 @@ fn ground(top: Color, bottom: Color) -> Color {
 /// Draws boxes into RGB pixels that show `crop`.
 pub fn draw_into(
     boxes: &[BoxOverlay],
-    orientation: u8,
+    orientation: Orientation,
     crop: UnitRect,
     rgb: &mut [u8],
     width: u32,
@@ -235,7 +236,7 @@ mod tests {
     fn drawn(crop: UnitRect, theme: Theme) -> Vec<String> {
         let area = Rect::new(1, 1, 20, 8);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 22, 10));
-        render(&boxes(), 1, crop, area, &mut buffer, theme);
+        render(&boxes(), Orientation::Upright, crop, area, &mut buffer, theme);
         (0..10)
             .map(|y| {
                 (0..22).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned()
@@ -275,11 +276,11 @@ mod tests {
     #[test]
     fn pixels_are_drawn_inside_and_dashed_for_the_second() {
         let mut rgb = vec![77; 60 * 40 * 3];
-        draw_into(&boxes(), 1, UnitRect::WHOLE, &mut rgb, 60, 40);
+        draw_into(&boxes(), Orientation::Upright, UnitRect::WHOLE, &mut rgb, 60, 40);
         let count = |colour: [u8; 3]| rgb.chunks(3).filter(|pixel| *pixel == colour).count();
         let (first, second) = (count([0x30, 0xa0, 0xff]), count([0xff, 0x87, 0x00]));
         assert!(first > second && second > 20, "{first} {second}");
         let mut tiny = vec![0; 3];
-        draw_into(&boxes(), 6, UnitRect::WHOLE, &mut tiny, 1, 1);
+        draw_into(&boxes(), Orientation::NeedsClockwise, UnitRect::WHOLE, &mut tiny, 1, 1);
     }
 }

@@ -16,6 +16,7 @@ use super::viewport::{UnitRect, Viewport, ZOOM_STEP};
 use super::worker::{Answer, Body, Request, Shown};
 use super::{Canvas, Method, PictureId};
 use crate::domain::escape::escape;
+use crate::media::orientation::Orientation;
 use crate::tui::screen::Look;
 use crate::tui::theme::Role;
 use crate::tui::widgets::text::wrap;
@@ -26,12 +27,15 @@ pub struct PictureView {
     id: Option<PictureId>,
     facts: String,
     viewport: Viewport,
+    /// A box of the stored picture to look at, as long as the person does not look elsewhere.
+    target: Option<UnitRect>,
     area: (u16, u16),
     canvas: Canvas,
     boxes: Vec<BoxOverlay>,
     next: Vec<PictureId>,
     generation: u64,
     asked: Option<Request>,
+    waiting: bool,
     shown: Option<Arc<Shown>>,
     refusal: Option<String>,
 }
@@ -42,12 +46,14 @@ impl Default for PictureView {
             id: None,
             facts: String::new(),
             viewport: Viewport::default(),
+            target: None,
             area: (0, 0),
             canvas: Canvas::PLAIN,
             boxes: Vec::new(),
             next: Vec::new(),
             generation: 0,
             asked: None,
+            waiting: false,
             shown: None,
             refusal: None,
         }
@@ -63,6 +69,7 @@ impl PictureView {
             self.refusal = None;
             self.boxes.clear();
             self.viewport = Viewport::default();
+            self.target = None;
         }
         self.id = Some(id);
         self.facts = escape(facts).into_owned();
@@ -106,23 +113,35 @@ impl PictureView {
 
     /// Looks at something else.
     pub fn set_viewport(&mut self, viewport: Viewport) {
+        self.target = None;
         self.viewport = viewport;
     }
 
     /// One step nearer or farther.
     pub fn zoom(&mut self, nearer: bool) {
+        self.target = None;
         self.viewport = self.viewport.zoomed(if nearer { ZOOM_STEP } else { 1.0 / ZOOM_STEP });
     }
 
     /// Moves by shares of what is visible.
     pub fn pan(&mut self, across: f64, down: f64) {
+        self.target = None;
         self.viewport = self.viewport.panned(across, down);
     }
 
-    /// Looks at a box of the stored picture.
+    /// Looks at a box of the stored picture. How the picture is turned may only be known once it was
+    /// decoded: ask for [`Self::request`] after [`Self::accept`].
     pub fn zoom_to(&mut self, stored: UnitRect) {
-        let orientation = self.shown.as_ref().map_or(1, |shown| shown.orientation);
-        self.viewport = Viewport::around(stored.upright(orientation));
+        self.target = Some(stored);
+        self.follow_target();
+    }
+
+    fn follow_target(&mut self) {
+        if let Some(stored) = self.target {
+            let orientation =
+                self.shown.as_ref().map_or(Orientation::Upright, |shown| shown.orientation);
+            self.viewport = Viewport::around(stored.upright(orientation));
+        }
     }
 
     /// The request to send, when what is wanted is not what was last asked for.
@@ -147,7 +166,13 @@ impl PictureView {
         self.generation += 1;
         let wanted = Request { generation: self.generation, ..wanted };
         self.asked = Some(wanted.clone());
+        self.waiting = true;
         Some(wanted)
+    }
+
+    /// The last request, while its answer has not come: see [`super::worker::PictureWorker::request_all`].
+    pub fn unanswered(&self) -> Option<&Request> {
+        self.asked.as_ref().filter(|_| self.waiting)
     }
 
     /// Takes an answer; one to an older request is dropped. True when something changed.
@@ -155,10 +180,12 @@ impl PictureView {
         if self.id != Some(answer.id) || answer.generation != self.generation {
             return false;
         }
+        self.waiting = false;
         match answer.shown {
             Ok(shown) => {
                 self.shown = Some(shown);
                 self.refusal = None;
+                self.follow_target();
             }
             Err(reason) => {
                 self.shown = None;
@@ -288,10 +315,9 @@ pub struct Stamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::picture::Picture;
     use crate::tui::picture::overlay::Line;
     use crate::tui::picture::worker::encode;
-    use crate::tui::picture::worker::tests::id;
+    use crate::tui::picture::worker::tests::{id, plain};
     use crate::tui::theme::Theme;
 
     const AREA: Rect = Rect { x: 1, y: 1, width: 20, height: 8 };
@@ -304,8 +330,7 @@ mod tests {
     }
 
     fn answer(request: &Request, shade: u8) -> Answer {
-        let picture =
-            Picture { width: 40, height: 20, rgb: vec![shade; 40 * 20 * 3], orientation: 1 };
+        let picture = plain(40, 20, |_, _| [shade; 3]);
         Answer {
             generation: request.generation,
             id: request.id,

@@ -1,5 +1,7 @@
 //! Zoom and pan: which part of a picture is shown, and where a point of it lies on the screen. Pure.
 
+use crate::media::orientation::Orientation;
+
 /// A rectangle in a picture, 0..=1 each way.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnitRect {
@@ -45,23 +47,10 @@ impl UnitRect {
         }
     }
 
-    /// Where this rectangle of the stored picture lies in the upright one. `orientation` is EXIF's, 1..=8;
-    /// anything else leaves it.
+    /// Where this rectangle of the stored picture lies in the upright one.
     #[must_use]
-    pub fn upright(self, orientation: u8) -> Self {
-        let turn = |x: f64, y: f64| match orientation {
-            2 => (1.0 - x, y),
-            3 => (1.0 - x, 1.0 - y),
-            4 => (x, 1.0 - y),
-            5 => (y, x),
-            6 => (1.0 - y, x),
-            7 => (1.0 - y, 1.0 - x),
-            8 => (y, 1.0 - x),
-            _ => (x, y),
-        };
-        let (ax, ay) = turn(self.x0, self.y0);
-        let (bx, by) = turn(self.x1, self.y1);
-        Self { x0: ax.min(bx), y0: ay.min(by), x1: ax.max(bx), y1: ay.max(by) }
+    pub fn upright(self, orientation: Orientation) -> Self {
+        Self::from_corners(orientation.box_to_upright([self.x0, self.y0, self.x1, self.y1]))
     }
 }
 
@@ -179,24 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn eight_orientations_put_a_corner_where_exif_says() {
-        // A mark in the stored picture's top left corner.
+    fn a_box_is_turned_with_its_picture() {
         let mark = UnitRect::from_corners([0.0, 0.0, 0.2, 0.1]);
-        let corners = |orientation| {
-            let turned = mark.upright(orientation);
-            (turned.x0 < 0.5, turned.y0 < 0.5)
-        };
-        // EXIF: where row 0 and column 0 of the stored picture are when it is upright.
-        assert_eq!(corners(1), (true, true));
-        assert_eq!(corners(2), (false, true));
-        assert_eq!(corners(3), (false, false));
-        assert_eq!(corners(4), (true, false));
-        assert_eq!(corners(5), (true, true));
-        assert_eq!(corners(6), (false, true));
-        assert_eq!(corners(7), (false, false));
-        assert_eq!(corners(8), (true, false));
-        let turned = mark.upright(6);
+        let turned = mark.upright(Orientation::NeedsClockwise);
+        assert!((turned.x0 - 0.9).abs() < 1e-12 && turned.y0.abs() < 1e-12, "{turned:?}");
         assert!((turned.width() - 0.1).abs() < 1e-12 && (turned.height() - 0.2).abs() < 1e-12);
+        assert_eq!(mark.upright(Orientation::Upright), mark);
     }
 
     proptest! {

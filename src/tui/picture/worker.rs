@@ -15,6 +15,7 @@ use super::overlay::{self, BoxOverlay};
 use super::pixels::PixelImage;
 use super::viewport::{UnitRect, Viewport, cells_for};
 use super::{Canvas, Method, Picture, PictureId, PictureSource};
+use crate::media::orientation::Orientation;
 use crate::tui::mailbox;
 
 /// Memory for decoded pictures, in bytes.
@@ -63,8 +64,8 @@ pub struct Shown {
     pub cells: (u16, u16),
     /// Pixels the person can tell apart: what was sent, or what there was if that is less.
     pub detail: (u32, u32),
-    /// EXIF orientation that was applied.
-    pub orientation: u8,
+    /// How the stored picture was turned.
+    pub orientation: Orientation,
     /// The cells or pixels.
     pub body: Body,
 }
@@ -90,7 +91,7 @@ impl Shown {
 /// Two threads that make pictures. Dropping it ends them after what they are doing.
 #[derive(Debug)]
 pub struct PictureWorker {
-    requests: mailbox::Sender<Request>,
+    requests: mailbox::Sender<Vec<Request>>,
     neighbours: mailbox::Sender<Request>,
 }
 
@@ -104,17 +105,14 @@ impl PictureWorker {
         answer: impl Fn(Answer) + Send + 'static,
     ) -> io::Result<Self> {
         let cache = Arc::new(Cache::new(source, DECODED_BUDGET, ENCODED_BUDGET));
-        let (requests, inbox) = mailbox::mailbox::<Request>();
+        let (requests, inbox) = mailbox::mailbox::<Vec<Request>>();
         let (neighbours, next_inbox) = mailbox::mailbox::<Request>();
         let serving = Arc::clone(&cache);
         std::thread::Builder::new().name("pictures".to_owned()).spawn(move || {
-            while let Some(request) = inbox.take() {
-                let shown = serving.frame(&request, || inbox.has_mail());
-                match shown {
-                    Some(shown) => {
-                        answer(Answer { generation: request.generation, id: request.id, shown })
-                    }
-                    None => continue,
+            while let Some(requests) = inbox.take() {
+                for request in requests {
+                    let Some(shown) = serving.frame(&request, || inbox.has_mail()) else { break };
+                    answer(Answer { generation: request.generation, id: request.id, shown });
                 }
             }
         })?;
@@ -128,8 +126,16 @@ impl PictureWorker {
 
     /// Asks for a picture; a request that nobody has begun is forgotten.
     pub fn request(&self, request: Request) {
-        self.neighbours.put(request.clone());
-        self.requests.put(request);
+        self.request_all(vec![request]);
+    }
+
+    /// Asks for several pictures that stand side by side. All that are still wanted must be named: requests
+    /// that nobody has begun are forgotten.
+    pub fn request_all(&self, requests: Vec<Request>) {
+        if let Some(first) = requests.first() {
+            self.neighbours.put(first.clone());
+            self.requests.put(requests);
+        }
     }
 }
 
@@ -251,14 +257,8 @@ impl Cache {
         // A decoder that panics costs this picture, nothing else.
         let loaded = std::panic::catch_unwind(AssertUnwindSafe(|| self.source.load(id)))
             .unwrap_or_else(|_| Err("the decoder failed".to_owned()))
-            .and_then(|picture| {
-                if picture.is_sound() {
-                    Ok(Arc::new(picture))
-                } else {
-                    Err("the decoder gave a picture without pixels".to_owned())
-                }
-            });
-        let bytes = loaded.as_ref().map_or(REFUSAL_BYTES, |picture| picture.rgb.len());
+            .map(Arc::new);
+        let bytes = loaded.as_ref().map_or(REFUSAL_BYTES, |picture| picture.pixels.rgb().len());
         let mut state = self.lock();
         state.loading.retain(|other| other != id);
         state.pictures.put(*id, loaded.clone(), bytes);
@@ -306,7 +306,7 @@ impl Cache {
 /// One line saying why the picture cannot be drawn so.
 pub fn encode(picture: &Picture, request: &Request) -> Result<Shown, String> {
     let canvas = request.canvas;
-    let size = (picture.width, picture.height);
+    let size = (picture.pixels.width(), picture.pixels.height());
     let screen = (
         f64::from(request.area.0) * f64::from(canvas.cell.0.max(1)),
         f64::from(request.area.1) * f64::from(canvas.cell.1.max(1)),
@@ -342,11 +342,12 @@ pub fn encode(picture: &Picture, request: &Request) -> Result<Shown, String> {
 }
 
 fn scale(picture: &Picture, crop: UnitRect, target: (u32, u32)) -> Result<Vec<u8>, String> {
-    let (width, height) = (f64::from(picture.width), f64::from(picture.height));
+    let pixels = &picture.pixels;
+    let (width, height) = (f64::from(pixels.width()), f64::from(pixels.height()));
     let source = resize::images::ImageRef::new(
-        picture.width,
-        picture.height,
-        &picture.rgb,
+        pixels.width(),
+        pixels.height(),
+        pixels.rgb(),
         resize::PixelType::U8x3,
     )
     .map_err(|error| error.to_string())?;
@@ -374,6 +375,7 @@ pub(crate) mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::media::pixels::RgbImage;
 
     /// A source of coloured pictures that counts what it is asked.
     pub(crate) struct Coloured {
@@ -386,13 +388,19 @@ pub(crate) mod tests {
             match id.content[0] {
                 255 => Err("refused".to_owned()),
                 254 => panic!("a decoder that panics"),
-                shade => Ok(Picture {
-                    width: 40,
-                    height: 20,
-                    rgb: vec![shade; 40 * 20 * 3],
-                    orientation: 1,
-                }),
+                shade => Ok(plain(40, 20, |_, _| [shade; 3])),
             }
+        }
+    }
+
+    pub(crate) fn plain(
+        width: u32,
+        height: u32,
+        pixel: impl FnMut(u32, u32) -> [u8; 3],
+    ) -> Picture {
+        Picture {
+            pixels: RgbImage::from_fn(width, height, pixel),
+            orientation: Orientation::Upright,
         }
     }
 
@@ -466,12 +474,7 @@ pub(crate) mod tests {
 
     #[test]
     fn zooming_shows_more_detail_of_less() {
-        let picture = Picture {
-            width: 400,
-            height: 300,
-            rgb: (0..400 * 300 * 3).map(|at| u8::try_from(at % 251).expect("small")).collect(),
-            orientation: 1,
-        };
+        let picture = plain(400, 300, |x, y| [u8::try_from((x * 7 + y) % 251).expect("small"); 3]);
         let mut wanted = request(0, 0);
         let whole = encode(&picture, &wanted).expect("a frame");
         wanted.viewport = Viewport::default().zoomed(8.0);

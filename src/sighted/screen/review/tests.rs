@@ -1,0 +1,473 @@
+//! The review screen, driven by messages and looked at as text.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::*;
+use crate::domain::label::NotPhotograph;
+use crate::media::orientation::Orientation;
+use crate::media::pixels::RgbImage;
+use crate::sighted::review::testing::{Fixture, fixtures, material, report_json};
+use crate::sighted::review::verdict::Verdict;
+use crate::tui::headless;
+use crate::tui::keymap::Key;
+use crate::tui::picture::worker::encode;
+use crate::tui::picture::{Canvas, Picture};
+use crate::tui::theme::Theme;
+
+/// A screen with a writer that acknowledges and pictures that come at once.
+struct Sitting {
+    screen: ReviewScreen,
+    written: Vec<ReviewEvent>,
+    asked: Vec<Request>,
+    acks: bool,
+    look: Look,
+}
+
+impl Sitting {
+    fn begin(hidden_sides: bool) -> Self {
+        Self::begin_with(hidden_sides, material(), (80, 24), Theme::MONO)
+    }
+
+    fn begin_with(
+        hidden_sides: bool,
+        material: Material,
+        (width, height): (u16, u16),
+        theme: Theme,
+    ) -> Self {
+        let start =
+            Start { reviewer: "ada".parse().expect("a name"), seed: 7, hidden_sides, at: None };
+        let look = Look::plain(theme);
+        let mut sitting = Self {
+            screen: ReviewScreen::new(start),
+            written: Vec::new(),
+            asked: Vec::new(),
+            acks: true,
+            look,
+        };
+        sitting.send(Msg::Input(Input::Resize { width, height }));
+        sitting.send(Msg::Input(Input::Graphics(look.canvas)));
+        sitting.send(Msg::Loaded(Box::new(Ok(material))));
+        sitting.send(Msg::Recorded(Reply::Opened { events: Vec::new(), read_only: None }));
+        sitting
+    }
+
+    fn send(&mut self, msg: Msg) {
+        let effects = self.screen.update(msg, Duration::ZERO);
+        for effect in effects {
+            match effect {
+                Effect::Write(ticket, event) => {
+                    self.written.push(event);
+                    if self.acks {
+                        self.send(Msg::Recorded(Reply::Saved { ticket }));
+                    }
+                }
+                Effect::Pictures(requests) => {
+                    for request in requests {
+                        let shown = encode(&picture(), &request).map(Arc::new);
+                        let (generation, id) = (request.generation, request.id);
+                        self.asked.push(request);
+                        self.send(Msg::Picture(Answer { generation, id, shown }));
+                    }
+                }
+                Effect::Learn(_) => {}
+            }
+        }
+    }
+
+    fn keys(&mut self, keys: &str) {
+        for text in keys.split_whitespace() {
+            let key = Key::parse(text).expect(text);
+            let msg = if self.screen.takes_text() {
+                self.screen.input(Input::Text(key))
+            } else {
+                let mode = self.screen.mode();
+                self.screen.keymap().lookup(mode, key).map(|binding| binding.msg.clone())
+            };
+            if let Some(msg) = msg {
+                self.send(msg);
+            }
+        }
+    }
+
+    fn types(&mut self, text: &str) {
+        for character in text.chars() {
+            let msg = self.screen.input(Input::Text(Key::char(character))).expect("a text field");
+            self.send(msg);
+        }
+    }
+
+    fn text(&self) -> String {
+        let (width, height) = self.screen.size;
+        headless::draw(&self.screen, width, height, &self.look).text
+    }
+
+    fn desk(&self) -> &Desk {
+        self.screen.desk.as_ref().expect("begun")
+    }
+
+    fn verdicts(&self) -> Vec<Option<Verdict>> {
+        let desk = self.desk();
+        desk.material.items.iter().map(|item| desk.verdict_of(item)).collect()
+    }
+}
+
+/// A picture with a gradient, so that something is seen.
+fn picture() -> Picture {
+    let channel = |value: u32| u8::try_from(value).expect("below 256");
+    Picture {
+        pixels: RgbImage::from_fn(160, 120, |x, y| [channel(x), channel(2 * y), channel(90)]),
+        orientation: Orientation::Upright,
+    }
+}
+
+const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
+
+#[test]
+fn frames() {
+    for size in SIZES {
+        for theme in [Theme::MONO, Theme::COLOUR] {
+            let mut sitting = Sitting::begin_with(false, material(), size, theme);
+            sitting.keys("m");
+            let name = |what: &str| {
+                let palette = if theme.is_mono() { "mono" } else { "colour" };
+                format!("{what}_{}x{}_{palette}", size.0, size.1)
+            };
+            let shot = |sitting: &Sitting| {
+                let dump = headless::draw(&sitting.screen, size.0, size.1, &sitting.look);
+                if theme.is_mono() { dump.text } else { dump.with_styles() }
+            };
+            insta::assert_snapshot!(name("open"), shot(&sitting));
+            sitting.keys("a e");
+            sitting.types("twice the same");
+            sitting.keys("enter a d b");
+            insta::assert_snapshot!(name("tally"), shot(&sitting));
+            sitting.keys("esc enter");
+            insta::assert_snapshot!(name("menu"), shot(&sitting));
+        }
+    }
+}
+
+#[test]
+fn frames_before_there_is_anything_and_when_there_is_nothing() {
+    let start =
+        Start { reviewer: "ada".parse().expect("a name"), seed: 7, hidden_sides: false, at: None };
+    let mut screen = ReviewScreen::new(start);
+    let text =
+        |screen: &ReviewScreen| headless::draw(screen, 60, 14, &Look::plain(Theme::MONO)).text;
+    assert!(text(&screen).contains("reading the report"));
+    screen.update(Msg::Loaded(Box::new(Err("no such report".to_owned()))), Duration::ZERO);
+    assert!(text(&screen).contains("no such report"));
+    let still = [Fixture { ..fixtures().remove(3) }];
+    let report = serde_json::from_value(report_json::report(&still, &["a"])).expect("a report");
+    let material =
+        Material::from_report(&report, None, std::path::Path::new(".")).expect("reviewable");
+    let sitting = Sitting::begin_with(false, material, (60, 14), Theme::MONO);
+    assert!(sitting.text().contains("No decision changed at 0.4."), "{}", sitting.text());
+}
+
+#[test]
+fn keys_are_listed_do_not_clash_and_none_needs_digits() {
+    for hidden in [false, true] {
+        assert_eq!(keys::keymap(hidden).problems(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn no_key_in_any_mode_panics_and_each_mode_can_be_left() {
+    for opening in ["", "enter", "f", "y", "e", "g", "/"] {
+        let all: Vec<Key> =
+            keys::keymap(false).all().iter().flat_map(|binding| binding.keys.clone()).collect();
+        let mut sitting = Sitting::begin(false);
+        sitting.keys(opening);
+        for key in all {
+            sitting.keys(&key.to_string());
+            let _ = sitting.text();
+        }
+        let mut sitting = Sitting::begin(false);
+        sitting.keys(opening);
+        sitting.keys("esc esc");
+        assert!(sitting.screen.is_finished(), "{opening}");
+    }
+}
+
+#[test]
+fn a_verdict_is_written_then_the_next_open_change_is_shown() {
+    let mut sitting = Sitting::begin(false);
+    sitting.acks = false;
+    let before = sitting.desk().queue.item();
+    sitting.keys("a");
+    assert_eq!(sitting.desk().queue.item(), before, "not before it is saved");
+    assert!(sitting.text().contains("saving"), "{}", sitting.text());
+    sitting.keys("d");
+    assert!(sitting.text().contains("still saving"));
+    assert_eq!(sitting.verdicts()[2], Some(Verdict::Reference), "the second key meant nothing");
+    let ticket = sitting.screen.saving.expect("in flight").0;
+    sitting.send(Msg::Recorded(Reply::Saved { ticket }));
+    assert_ne!(sitting.desk().queue.item(), before);
+}
+
+#[test]
+fn walking_away_while_saving_stays_where_the_person_went() {
+    let mut sitting = Sitting::begin(false);
+    sitting.acks = false;
+    sitting.keys("a G");
+    let place = sitting.desk().queue.place();
+    let ticket = sitting.screen.saving.expect("in flight").0;
+    sitting.send(Msg::Recorded(Reply::Saved { ticket }));
+    assert_eq!(sitting.desk().queue.place(), place);
+}
+
+#[test]
+fn what_is_not_saved_is_said_and_can_be_written_again() {
+    let mut sitting = Sitting::begin(false);
+    sitting.acks = false;
+    sitting.keys("a");
+    let ticket = sitting.screen.saving.expect("in flight").0;
+    let reason = "runs.db: the disk is full".to_owned();
+    sitting.send(Msg::Recorded(Reply::Failed { ticket, reason, fatal: false }));
+    assert!(sitting.text().contains("NOT SAVED: runs.db: the disk is full"), "{}", sitting.text());
+    sitting.keys("q");
+    assert!(!sitting.screen.is_finished());
+    assert!(sitting.text().contains("not saved yet"));
+    sitting.acks = true;
+    let written = sitting.written.len();
+    sitting.keys("ctrl-s");
+    assert!(sitting.written.len() > written);
+    sitting.keys("q");
+    assert!(sitting.screen.is_finished());
+}
+
+#[test]
+fn a_read_only_log_shows_everything_and_takes_no_verdict() {
+    let mut sitting = Sitting::begin(false);
+    let reason = "read-only folder".to_owned();
+    sitting.send(Msg::Recorded(Reply::Failed { ticket: 99, reason, fatal: true }));
+    let written = sitting.written.len();
+    sitting.keys("a u f enter");
+    assert_eq!(sitting.written.len(), written);
+    assert!(sitting.verdicts().iter().all(Option::is_none));
+    assert!(sitting.text().contains("nothing can be saved"), "{}", sitting.text());
+}
+
+#[test]
+fn undo_says_what_it_undid_and_goes_there() {
+    let mut sitting = Sitting::begin(false);
+    let first = sitting.desk().queue.item();
+    sitting.keys("d G u");
+    assert_eq!(sitting.desk().queue.item(), first);
+    assert!(sitting.text().contains("undid: candidate right"), "{}", sitting.text());
+    assert!(sitting.verdicts().iter().all(Option::is_none));
+    sitting.keys("U");
+    assert!(sitting.text().contains("did again: candidate right"));
+    assert_eq!(sitting.verdicts()[2], Some(Verdict::Candidate));
+    sitting.keys("u u");
+    assert!(sitting.text().contains("nothing to undo"));
+}
+
+#[test]
+fn every_look_is_an_event() {
+    let mut sitting = Sitting::begin(false);
+    sitting.keys("l w h l");
+    let looks: Vec<_> = sitting
+        .written
+        .iter()
+        .filter_map(|event| match event {
+            ReviewEvent::Exposed { fixture, seen, .. } => Some((fixture.short(), *seen)),
+            _ => None,
+        })
+        .collect();
+    let image = |index: usize| sitting.desk().material.images[index].fixture.short();
+    use crate::sighted::review::verdict::Seen::{Decisions, ModelInput};
+    assert_eq!(
+        looks,
+        [
+            (image(1), Decisions),
+            (image(0), Decisions),
+            (image(0), ModelInput),
+            (image(1), ModelInput),
+            (image(0), ModelInput),
+        ]
+    );
+}
+
+#[test]
+fn the_first_open_change_is_where_the_reviewer_left() {
+    let mut sitting = Sitting::begin(false);
+    sitting.keys("a l");
+    let log: Vec<LoggedEvent> = (1..)
+        .zip(&sitting.written)
+        .map(|(seq, event)| LoggedEvent {
+            seq,
+            actor: "ada".to_owned(),
+            wall_utc: String::new(),
+            event: event.clone(),
+        })
+        .collect();
+    let place = sitting.desk().queue.place();
+    let mut again = ReviewScreen::new(sitting.screen.start.clone());
+    again.update(Msg::Recorded(Reply::Opened { events: log, read_only: None }), Duration::ZERO);
+    again.update(Msg::Loaded(Box::new(Ok(material()))), Duration::ZERO);
+    let desk = again.desk.as_ref().expect("begun");
+    assert_eq!(desk.queue.place(), place);
+    assert_eq!(desk.verdict_of(&desk.material.items[2]), Some(Verdict::Reference));
+}
+
+#[test]
+fn hidden_sides_are_named_nowhere() {
+    let mut sitting = Sitting::begin_with(true, material(), (120, 40), Theme::MONO);
+    for keys in ["", "l", "l", "l", "v", "v", "v", "v", "enter", "esc", "a", "u"] {
+        sitting.keys(keys);
+        let text = sitting.text();
+        for word in ["reference", "candidate", "vanished", "appeared"] {
+            assert!(!text.contains(word), "{word} after {keys}:\n{text}");
+        }
+    }
+    assert!(sitting.text().contains("left"));
+    sitting.keys("y");
+    assert!(sitting.text().contains("reference right"), "the tally says it");
+}
+
+#[test]
+fn filter_jump_note_and_flag() {
+    let mut sitting = Sitting::begin(false);
+    sitting.keys("/");
+    sitting.types("bottle lost");
+    sitting.keys("enter");
+    assert_eq!(sitting.desk().queue.len(), 1);
+    assert!(sitting.text().contains("filter: bottle lost"));
+    sitting.keys("\\ g");
+    sitting.types("two");
+    sitting.keys("enter");
+    assert_eq!(sitting.desk().queue.image(), Some(4));
+    sitting.keys("g");
+    sitting.types("nowhere");
+    sitting.keys("enter");
+    assert!(sitting.text().contains("nothing in the queue is called that"));
+    sitting.keys("e");
+    let paste = sitting.screen.input(Input::Paste("two\nobjects".to_owned())).expect("a field");
+    sitting.send(paste);
+    sitting.keys("enter f j enter");
+    let item = sitting.desk().item().expect("an item");
+    assert_eq!(sitting.desk().note_of(item), "two objects");
+    assert_eq!(sitting.desk().ledger.flag(item.key.fixture), NotPhotograph::ALL.first().copied());
+    assert!(sitting.text().contains("not a photograph"), "{}", sitting.text());
+}
+
+#[test]
+fn pasted_text_never_acts() {
+    let sitting = Sitting::begin(false);
+    assert!(sitting.screen.input(Input::Paste("aaadq\n".to_owned())).is_none());
+}
+
+#[test]
+fn views_boxes_and_linked_zoom() {
+    let mut sitting = Sitting::begin_with(false, material(), (160, 40), Theme::MONO);
+    sitting.keys("l");
+    assert!(sitting.text().contains("┏R") && !sitting.text().contains("╔C"), "only the reference");
+    sitting.keys("l");
+    assert!(sitting.text().contains("╔C") || sitting.text().contains("┏R"));
+    sitting.keys("v v v v");
+    assert_eq!(sitting.screen.shows, Shows::SideBySide);
+    sitting.keys("z + L");
+    let [first, second] = &sitting.screen.pictures;
+    assert_eq!(first.viewport(), second.viewport());
+    assert!(first.viewport().zoom > 1.0 && second.shown().is_some());
+    sitting.keys("v w");
+    assert!(sitting.text().contains("what the model saw"));
+    let last = sitting.asked.last().expect("asked");
+    assert_eq!(last.id.rendition, 1);
+    sitting.keys("z Z");
+    assert!((sitting.screen.pictures[0].viewport().zoom - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn side_by_side_gives_way_when_the_window_shrinks() {
+    let mut sitting = Sitting::begin_with(false, material(), (160, 40), Theme::MONO);
+    sitting.keys("v v v v");
+    sitting.send(Msg::Input(Input::Resize { width: 50, height: 20 }));
+    assert_eq!(sitting.screen.shows, Shows::Both);
+    assert!(sitting.screen.pictures[1].id().is_none());
+}
+
+#[test]
+fn the_mouse_picks_a_change_zooms_and_drags() {
+    let mut sitting = Sitting::begin(false);
+    sitting.keys("m");
+    let panel = layout::layout(
+        (80, 24),
+        Some("Equal totals (7, 7) hide 5 changed decisions in 4 pictures."),
+        Shows::Both,
+    )
+    .panel;
+    let event = |kind, column, row| Msg::Input(Input::Mouse(Mouse { kind, column, row }));
+    use crate::tui::screen::MouseKind::{Drag, Press, ScrollUp};
+    sitting.send(event(Press, panel.x + 3, panel.y + 1));
+    assert_eq!(sitting.desk().queue.item_place(), 1);
+    sitting.send(event(ScrollUp, 5, 8));
+    sitting.send(event(ScrollUp, 5, 8));
+    let before = sitting.screen.pictures[0].viewport();
+    assert!(before.zoom > 2.0);
+    sitting.send(event(Press, 20, 10));
+    sitting.send(event(Drag, 10, 10));
+    assert!(sitting.screen.pictures[0].viewport().centre.0 > before.centre.0);
+}
+
+#[test]
+fn any_size_any_mode_is_drawn() {
+    for (width, height) in [(40, 12), (41, 13), (75, 12), (76, 12), (77, 60), (200, 12), (300, 100)]
+    {
+        for opening in ["", "enter", "f", "y", "e", "v v v v"] {
+            let mut sitting =
+                Sitting::begin_with(false, material(), (width, height), Theme::COLOUR);
+            sitting.keys(opening);
+            let _ = sitting.text();
+        }
+    }
+}
+
+#[test]
+fn nothing_hostile_is_in_any_cell() {
+    let mut sitting = Sitting::begin_with(false, material(), (120, 40), Theme::COLOUR);
+    for _ in 0..4 {
+        let dump = headless::draw(&sitting.screen, 120, 40, &sitting.look);
+        for cell in &dump.buffer.content {
+            assert!(
+                !cell.symbol().chars().any(|c| c.is_control() || c == '\u{202e}'),
+                "{:?}",
+                cell.symbol()
+            );
+        }
+        sitting.keys("l");
+    }
+}
+
+#[test]
+fn kitty_pictures_carry_their_boxes_and_blocks_do_not_need_to() {
+    let mut sitting = Sitting::begin(false);
+    assert!(sitting.asked.last().expect("asked").boxes.is_empty());
+    let canvas = Canvas { method: crate::tui::picture::Method::Kitty, ..Canvas::PLAIN };
+    sitting.send(Msg::Input(Input::Graphics(canvas)));
+    assert!(!sitting.asked.last().expect("asked").boxes.is_empty());
+}
+
+#[test]
+fn a_growing_run_keeps_the_place() {
+    let mut sitting = Sitting::begin(false);
+    sitting.keys("l");
+    let item = sitting.desk().item().expect("an item").key.clone();
+    let mut more = fixtures();
+    more.push(Fixture {
+        a: vec![(1, 0, 0.99, [0.0, 0.0, 1.0, 1.0])],
+        items: vec![("vanished", Some(0), None)],
+        ..crate::sighted::review::testing::fixture("images/late.jpg")
+    });
+    let report = crate::sighted::review::testing::parity_report(&more);
+    let mut grown = Material::from_report(&report, None, std::path::Path::new("/w/fixtures"))
+        .expect("reviewable");
+    grown.comparison = sitting.desk().material.comparison;
+    sitting.send(Msg::Grown(Box::new(grown)));
+    assert_eq!(sitting.desk().item().expect("an item").key, item);
+    assert_eq!(sitting.desk().queue.len(), 5);
+    assert!(sitting.text().contains("run going on"));
+}
