@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::category::{CategoryScore, categories};
 use super::claim::{Claim, licensed};
+use super::curve::Flips;
 use super::evidence::{DecisionRow, Evidence, Unjoined};
 use super::presence::{Measure, Rates, rates};
 use super::subset::{Selection, SubsetKind, Truth, offered};
@@ -32,7 +33,7 @@ pub(in crate::sighted) struct Score {
     pub evidence: Json,
     /// Shown as A and B: artifact hashes.
     pub artifacts: Sides<String>,
-    /// Decisions at the operating point, when the report has them.
+    /// Decisions at the operating point; absent below what the report lists.
     pub decisions: Option<DecisionRow>,
     /// Numbers by subset; `all` first.
     pub subsets: Vec<SubsetScore>,
@@ -119,14 +120,13 @@ pub(in crate::sighted) fn score(evidence: &Evidence, operating_point: f64) -> Sc
         .map(|selection| one_subset(evidence, selection, operating_point, planned(&selection.kind)))
         .collect();
     correct_planned(&mut subsets);
-    let decisions =
-        evidence.decisions.iter().find(|row| row.threshold.total_cmp(&operating_point).is_eq());
+    let decisions = decisions_at(evidence, operating_point);
     Score {
         operating_point,
         evidence: evidence.to_json(),
         artifacts: evidence.artifacts.clone(),
-        decisions: decisions.cloned(),
-        sentences: sentences(evidence, &subsets, decisions),
+        sentences: sentences(evidence, &subsets, decisions.as_ref()),
+        decisions,
         subsets,
         unjoined: evidence.unjoined.clone(),
         no_categories: no_categories(evidence, operating_point),
@@ -156,6 +156,15 @@ impl Score {
     pub(in crate::sighted) fn all(&self) -> Option<&SubsetScore> {
         self.subsets.first()
     }
+}
+
+/// The report's own counts, or, between its thresholds, the same counts made here.
+fn decisions_at(evidence: &Evidence, threshold: f64) -> Option<DecisionRow> {
+    let mut listed = evidence.decisions.iter();
+    listed.find(|row| row.threshold.total_cmp(&threshold).is_eq()).cloned().or_else(|| {
+        let mut flips = Flips::new(evidence);
+        flips.move_to(threshold)
+    })
 }
 
 fn no_categories(evidence: &Evidence, operating_point: f64) -> Option<String> {

@@ -23,7 +23,9 @@ use crate::domain::label::Label;
 use crate::domain::manifest::FixtureGroup;
 use crate::domain::shard::{RaterName, Shard};
 use crate::domain::taxonomy::Taxonomy;
-use crate::sighted::decision::report::{Extension, FixtureStatus, ParityReport, Sides};
+use crate::sighted::decision::report::{
+    DetectionRow, Extension, FixtureStatus, ParityReport, Sides,
+};
 use crate::store::clock::stamp;
 use crate::store::label_file::{BlindStatus, LabelFile, LabelLine};
 
@@ -109,6 +111,8 @@ pub(in crate::sighted) struct Row {
     pub best: Option<Sides<f64>>,
     /// Best confidence by category and side, among the detections the report lists.
     pub category_best: BTreeMap<String, Sides<f64>>,
+    /// Detections of each side from the report's floor on, in slot order; empty without output.
+    pub detections: Sides<Vec<DetectionRow>>,
     /// What raters said, by rater.
     pub said: BTreeMap<RaterName, Said>,
     /// Flagged by an analyst.
@@ -132,8 +136,8 @@ pub(in crate::sighted) struct LabelFileEntry {
     pub blind: BlindStatus,
 }
 
-/// Decisions at one threshold, as the report counts them.
-#[derive(Debug, Clone, PartialEq)]
+/// Decisions at one threshold.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::sighted) struct DecisionRow {
     /// Inclusive.
     pub threshold: f64,
@@ -399,6 +403,9 @@ fn rows_of(extension: &Extension, sources: &Sources<'_>, unjoined: &mut Vec<Unjo
             path: found.path.clone(),
             group: sources.groups.get(&found.path).cloned().unwrap_or_default(),
             best,
+            detections: both.filter(|_| best.is_some()).map_or_else(Sides::default, |sides| {
+                Sides { a: sides.a.detections.clone(), b: sides.b.detections.clone() }
+            }),
             category_best,
             said: BTreeMap::new(),
             flagged: sources.not_photographs.contains(&fixture),

@@ -8,6 +8,7 @@
 pub(in crate::sighted) mod category;
 pub(in crate::sighted) mod claim;
 pub(in crate::sighted) mod compute;
+pub(in crate::sighted) mod curve;
 pub(in crate::sighted) mod evidence;
 pub(in crate::sighted) mod gather;
 pub(in crate::sighted) mod margin;

@@ -70,6 +70,7 @@ fn the_published_totals_come_out() {
     assert!((rebased.a.expect("measured") - 0.8526).abs() < 5e-5);
     assert!((all.sensitivity[1].1.a.expect("measured") - 0.5485).abs() < 5e-5);
     insta::assert_snapshot!(found.sentences.join("\n"), @"
+    Decisions changed: 11 threshold flips (11 real), 0 mislabels, 11 images; this is instability, and only labels tell what it costs
     Recall: no measurable difference; the candidate could be −4.0 to +5.4 points (11 changed images, p = 1.000)
     False-positive rate: cannot be decided with 0 changed images (fewer than 6); the candidate could be −8.0 to +8.0 points
     Labels: blind, enforced (the program kept model output away; it existed)
