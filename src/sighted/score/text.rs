@@ -97,6 +97,7 @@ pub(in crate::sighted) fn reach_text(rates: &Rates) -> Option<String> {
         super::presence::Measure::FalsePositives => "clean images",
     };
     let share = points(share).replace('+', "");
+    let share = share.strip_suffix(".0").unwrap_or(&share);
     Some(match more {
         Some(0) => format!("{seen}; enough for {share} points"),
         Some(more) => format!("{seen}; about {more} more {kind} for {share} points"),
@@ -127,6 +128,20 @@ fn heading(subset: &SubsetScore) -> String {
         subset.positives,
         subset.clean,
     )
+}
+
+/// The numbers of one subset, a line each.
+pub(in crate::sighted) fn subset_lines(subset: &SubsetScore) -> Vec<String> {
+    let mut out = String::new();
+    subset_text(&mut out, subset);
+    out.lines().skip(1).map(str::to_owned).collect()
+}
+
+/// Its categories, a line each; empty when there are none.
+pub(in crate::sighted) fn category_lines(subset: &SubsetScore) -> Vec<String> {
+    let mut out = String::new();
+    categories_text(&mut out, subset);
+    out.lines().skip(1).map(str::to_owned).collect()
 }
 
 impl Score {

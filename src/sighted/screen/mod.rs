@@ -1,3 +1,6 @@
 //! Screens that show what models said.
 
 pub(in crate::sighted) mod review;
+pub(in crate::sighted) mod score;
+pub(in crate::sighted) mod threshold;
+mod threshold_view;

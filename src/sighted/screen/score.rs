@@ -1,0 +1,427 @@
+//! The score screen: the numbers of `flipside score`, page by page and subset by subset, and the pictures
+//! the artifacts differ on, each of which opens in review.
+//!
+//! ```text
+//! Score at 0.4 [enforced] all 1/6   numbers  categories  differing  said
+//!   recall               reference  26/30 = 86.7 % (70.3 to 94.7 %) [enforced]
+//! …
+//! tab page  → subset  enter open  q leave  ? help
+//! ```
+
+use std::io;
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::domain::canonical::float_text;
+use crate::domain::digest::FixtureId;
+use crate::domain::escape::escape;
+use crate::sighted::score::compute::{Differing, Score, SubsetScore};
+use crate::sighted::score::text::{badge, category_lines, subset_lines};
+use crate::sighted::score::wire::truth_word;
+use crate::tui::help::hint_bar;
+use crate::tui::keymap::{KeyMap, Modes};
+use crate::tui::screen::{Input, Look, Mouse, MouseKind, Screen};
+use crate::tui::session::Session;
+use crate::tui::theme::Role;
+use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::text::{fit_middle, pad, wrap};
+
+/// How the screen ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sighted) enum ScoreExit {
+    /// Nothing more.
+    Left,
+    /// This picture is to be opened in review.
+    Review(FixtureId),
+    /// The threshold screen is wanted.
+    Threshold,
+}
+
+/// What is shown of a subset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Page {
+    Numbers,
+    Categories,
+    Differing,
+    Said,
+}
+
+const PAGES: [(Page, &str); 4] = [
+    (Page::Numbers, "numbers"),
+    (Page::Categories, "categories"),
+    (Page::Differing, "differing"),
+    (Page::Said, "said"),
+];
+
+/// What can happen.
+#[derive(Debug, Clone)]
+pub(in crate::sighted) enum Msg {
+    /// Another page.
+    Page(isize),
+    /// Another subset.
+    Subset(isize),
+    /// Rows.
+    Rows(isize),
+    /// Open the picture under the cursor.
+    Open,
+    /// To the threshold screen.
+    Threshold,
+    /// Leave.
+    Leave,
+    /// The mouse.
+    Mouse(Mouse),
+    /// Another size.
+    Resize(u16, u16),
+}
+
+/// The state.
+#[derive(Debug)]
+pub(in crate::sighted) struct ScoreScreen {
+    score: Score,
+    subset: usize,
+    page: usize,
+    lines: Vec<String>,
+    list: ListState,
+    size: (u16, u16),
+    exit: Option<ScoreExit>,
+    keymap: KeyMap<Msg>,
+}
+
+impl ScoreScreen {
+    /// The screen over a score.
+    pub(in crate::sighted) fn new(score: Score) -> Self {
+        let mut screen = Self {
+            score,
+            subset: 0,
+            page: 0,
+            lines: Vec::new(),
+            list: ListState::default(),
+            size: (80, 24),
+            exit: None,
+            keymap: keys(),
+        };
+        screen.lay_out();
+        screen
+    }
+
+    /// How it ended; `None` while it runs, or when a signal ended it.
+    pub(in crate::sighted) fn exit(&self) -> Option<ScoreExit> {
+        self.exit
+    }
+
+    fn subset(&self) -> Option<&SubsetScore> {
+        self.score.subsets.get(self.subset)
+    }
+
+    fn page(&self) -> Page {
+        PAGES[self.page].0
+    }
+
+    fn differing(&self) -> &[Differing] {
+        match (self.page(), self.subset()) {
+            (Page::Differing, Some(subset)) => &subset.differing,
+            _ => &[],
+        }
+    }
+
+    /// Makes the lines of the page for the present width.
+    fn lay_out(&mut self) {
+        let columns = usize::from(self.size.0.saturating_sub(2)).max(10);
+        let raw = match (self.page(), self.subset()) {
+            (_, None) | (Page::Differing, _) => Vec::new(),
+            (Page::Numbers, Some(subset)) => subset_lines(subset),
+            (Page::Categories, Some(subset)) => {
+                let lines = category_lines(subset);
+                let reason = self.score.no_categories.clone();
+                if lines.is_empty() { reason.into_iter().collect() } else { lines }
+            }
+            (Page::Said, _) => {
+                let mut lines: Vec<String> =
+                    self.score.sentences.iter().map(|it| escape(it).into_owned()).collect();
+                lines.extend(self.score.unjoined.iter().map(|it| {
+                    format!("not joined: {} {}: {}", it.kind, escape(&it.name), escape(&it.reason))
+                }));
+                lines
+            }
+        };
+        self.lines = raw.iter().flat_map(|line| indented(line, columns)).collect();
+        let rows =
+            if self.page() == Page::Differing { self.differing().len() } else { self.lines.len() };
+        self.list.set_len(rows);
+    }
+
+    fn turn(count: usize, at: usize, by: isize) -> usize {
+        let count = isize::try_from(count.max(1)).unwrap_or(1);
+        let at = isize::try_from(at).unwrap_or(0);
+        usize::try_from((at + by).rem_euclid(count)).unwrap_or(0)
+    }
+
+    fn body(&self) -> Rect {
+        Rect::new(0, 2, self.size.0, self.size.1.saturating_sub(3))
+    }
+}
+
+/// A line broken to `columns`; what follows its first row is indented as the line is.
+fn indented(line: &str, columns: usize) -> Vec<String> {
+    let text = line.trim_start();
+    let indent = (line.len() - text.len()).min(columns / 3);
+    wrap(text, columns.saturating_sub(indent).max(10))
+        .into_iter()
+        .map(|part| format!("{}{part}", " ".repeat(indent)))
+        .collect()
+}
+
+impl Screen for ScoreScreen {
+    type Msg = Msg;
+    type Effect = std::convert::Infallible;
+
+    fn update(&mut self, msg: Msg, _now: Duration) -> Vec<Self::Effect> {
+        match msg {
+            Msg::Page(by) => {
+                self.page = Self::turn(PAGES.len(), self.page, by);
+                self.list = ListState::default();
+            }
+            Msg::Subset(by) => {
+                self.subset = Self::turn(self.score.subsets.len(), self.subset, by);
+                self.list = ListState::default();
+            }
+            Msg::Rows(rows) => self.list.step(rows),
+            Msg::Open => {
+                self.exit = self
+                    .differing()
+                    .get(self.list.cursor)
+                    .map(|differing| ScoreExit::Review(differing.fixture));
+            }
+            Msg::Threshold => self.exit = Some(ScoreExit::Threshold),
+            Msg::Leave => self.exit = Some(ScoreExit::Left),
+            Msg::Mouse(mouse) => match mouse.kind {
+                MouseKind::ScrollUp => self.list.step(-1),
+                MouseKind::ScrollDown => self.list.step(1),
+                MouseKind::Press | MouseKind::Drag => {
+                    if let Some(row) = self.list.row_at(self.body(), mouse.row) {
+                        self.list.go_to(row);
+                    }
+                }
+            },
+            Msg::Resize(width, height) => self.size = (width, height),
+        }
+        self.lay_out();
+        Vec::new()
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, look: &Look) {
+        if area.height < 3 {
+            return;
+        }
+        let theme = look.theme;
+        let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
+        let blind = self.subset().and_then(|subset| subset.blind);
+        let name = self.subset().map_or_else(String::new, |subset| subset.kind.name());
+        let planned = self.subset().is_some_and(|subset| subset.planned);
+        let title = Line::from(vec![
+            Span::styled("Score at ", theme.style(Role::Strong)),
+            Span::styled(float_text(self.score.operating_point), theme.style(Role::Strong)),
+            Span::raw(" "),
+            Span::styled(badge(blind), theme.style(Role::Warning)),
+            Span::raw(format!(
+                " {} {}/{}{}",
+                escape(&name),
+                self.subset + 1,
+                self.score.subsets.len(),
+                if planned { "" } else { " exploratory" }
+            )),
+        ]);
+        let mut tabs = Vec::new();
+        for (index, (_, word)) in PAGES.iter().enumerate() {
+            let chosen = index == self.page;
+            let role = if chosen { Role::Selected } else { Role::Faint };
+            tabs.push(Span::styled(format!(" {word} "), theme.style(role)));
+        }
+        let buffer = frame.buffer_mut();
+        buffer.set_line(area.x, area.y, &title, area.width);
+        buffer.set_line(area.x, area.y + 1, &Line::from(tabs), area.width);
+        let body = row(2, area.height - 3);
+        let columns = usize::from(area.width.saturating_sub(2));
+        if self.list.len == 0 {
+            let text = match self.page() {
+                Page::Differing => "the artifacts differ on no image of this subset",
+                _ => "nothing to show",
+            };
+            buffer.set_stringn(body.x + 2, body.y, text, columns, theme.style(Role::Faint));
+        }
+        let differing = self.differing();
+        self.list.render(body, buffer, theme, |index| {
+            if self.page() != Page::Differing {
+                return Line::raw(self.lines.get(index).cloned().unwrap_or_default());
+            }
+            differing.get(index).map_or_else(Line::default, |it| {
+                let (side, role) =
+                    if it.gained { ("B only", Role::Second) } else { ("A only", Role::First) };
+                let tail =
+                    format!(" {:<8} {:.4} {:.4}", truth_word(it.truth), it.best.a, it.best.b);
+                let room = columns.saturating_sub(7 + tail.len());
+                Line::from(vec![
+                    Span::styled(side, theme.style(role)),
+                    Span::raw(" "),
+                    Span::raw(pad(&fit_middle(&escape(&it.path), room), room)),
+                    Span::raw(tail),
+                ])
+            })
+        });
+        let hints = hint_bar(&self.keymap, self.mode(), area.width, theme);
+        buffer.set_line(area.x, area.bottom() - 1, &hints, area.width);
+    }
+
+    fn keymap(&self) -> &KeyMap<Msg> {
+        &self.keymap
+    }
+
+    fn is_finished(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    fn input(&self, input: Input) -> Option<Msg> {
+        match input {
+            Input::Mouse(mouse) => Some(Msg::Mouse(mouse)),
+            Input::Resize { width, height } => Some(Msg::Resize(width, height)),
+            Input::Text(_) | Input::Paste(_) | Input::Tick | Input::Graphics(_) => None,
+        }
+    }
+}
+
+fn keys() -> KeyMap<Msg> {
+    KeyMap::new()
+        .bind(Modes::ALL, "tab", "next-page", "page", "next page", Msg::Page(1))
+        .bind(Modes::ALL, "shift-tab", "previous-page", "", "page before", Msg::Page(-1))
+        .bind(Modes::ALL, "right l", "next-subset", "subset", "next subset", Msg::Subset(1))
+        .bind(Modes::ALL, "left h", "previous-subset", "", "subset before", Msg::Subset(-1))
+        .bind(Modes::ALL, "down j", "next-row", "", "next row", Msg::Rows(1))
+        .bind(Modes::ALL, "up k", "previous-row", "", "row before", Msg::Rows(-1))
+        .bind(Modes::ALL, "page-down", "rows-down", "", "ten rows down", Msg::Rows(10))
+        .bind(Modes::ALL, "page-up", "rows-up", "", "ten rows up", Msg::Rows(-10))
+        .bind(
+            Modes::ALL,
+            "o enter",
+            "open",
+            "open",
+            "open the image in review (page: differing)",
+            Msg::Open,
+        )
+        .bind(Modes::ALL, "t", "threshold", "threshold", "to the threshold screen", Msg::Threshold)
+        .bind(Modes::ALL, "q esc", "leave", "leave", "leave", Msg::Leave)
+}
+
+/// Runs the screen; `None` when a signal ended it.
+///
+/// # Errors
+/// Drawing failed.
+pub(in crate::sighted) fn run(
+    session: &mut Session,
+    screen: &mut ScoreScreen,
+) -> io::Result<Option<ScoreExit>> {
+    session.run(screen, &crossbeam_channel::never(), |never| match never {})?;
+    Ok(screen.exit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sighted::score::compute::score;
+    use crate::sighted::score::testing::Set;
+    use crate::tui::headless;
+    use crate::tui::keymap::Key;
+    use crate::tui::theme::Theme;
+
+    fn screen() -> ScoreScreen {
+        let names: Vec<String> = (0..30).map(|index| format!("{index:02}-path")).collect();
+        let pictures: Vec<(&str, f64, f64)> = names
+            .iter()
+            .enumerate()
+            .map(|(index, name)| (name.as_str(), 0.9, if index % 9 == 0 { 0.1 } else { 0.9 }))
+            .collect();
+        let mut set = Set::new(&pictures);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        set.labelled("ada", &names[..20], &names[20..]);
+        ScoreScreen::new(score(&set.join(), 0.4))
+    }
+
+    fn press(screen: &mut ScoreScreen, keys: &str) {
+        for key in keys.split(' ') {
+            let key = Key::parse(key).expect(key);
+            let binding = screen.keymap().lookup(screen.mode(), key).expect("bound");
+            let msg = binding.msg.clone();
+            screen.update(msg, Duration::ZERO);
+        }
+    }
+
+    #[test]
+    fn keys_are_sound() {
+        assert_eq!(screen().keymap().problems(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_differing_image_opens_in_review_and_nothing_opens_elsewhere() {
+        let mut screen = screen();
+        press(&mut screen, "enter");
+        assert_eq!(screen.exit(), None, "numbers do not open");
+        press(&mut screen, "tab tab j enter");
+        let wanted = screen.score.subsets[0].differing[1].fixture;
+        assert_eq!(screen.exit(), Some(ScoreExit::Review(wanted)));
+        let mut other = self::screen();
+        press(&mut other, "t");
+        assert_eq!(other.exit(), Some(ScoreExit::Threshold));
+        press(&mut other, "q");
+        assert_eq!(other.exit(), Some(ScoreExit::Left));
+    }
+
+    #[test]
+    fn pages_and_subsets_go_round() {
+        let mut screen = screen();
+        press(&mut screen, "shift-tab");
+        assert_eq!(screen.page(), Page::Said);
+        press(&mut screen, "tab left");
+        assert_eq!((screen.page(), screen.subset), (Page::Numbers, screen.score.subsets.len() - 1));
+        press(&mut screen, "right");
+        assert_eq!(screen.subset, 0);
+    }
+
+    #[test]
+    fn frames() {
+        for (page, keys) in [
+            ("numbers", ""),
+            ("categories", "tab"),
+            ("differing", "tab tab j"),
+            ("said", "shift-tab"),
+        ] {
+            for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
+                let mut screen = screen();
+                screen.update(Msg::Resize(columns, rows), Duration::ZERO);
+                if !keys.is_empty() {
+                    press(&mut screen, keys);
+                }
+                let mono = headless::draw(&screen, columns, rows, &Look::plain(Theme::MONO));
+                insta::assert_snapshot!(format!("{page}-{columns}x{rows}-mono"), mono.text);
+                if columns == 80 {
+                    let look = Look::plain(Theme::COLOUR);
+                    let colour = headless::draw(&screen, columns, rows, &look);
+                    insta::assert_snapshot!(format!("{page}-80x24-colour"), colour.with_styles());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_size_panics() {
+        let screen = screen();
+        for columns in 1..60 {
+            for rows in 1..20 {
+                headless::draw_with(columns, rows, |frame| {
+                    screen.view(frame, frame.area(), &Look::plain(Theme::MONO));
+                });
+            }
+        }
+    }
+}

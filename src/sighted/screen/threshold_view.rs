@@ -1,0 +1,489 @@
+//! Draws the threshold screen. Reads state only.
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::threshold::{Band, RANGE, Shown, ThresholdScreen};
+use crate::domain::canonical::float_text;
+use crate::domain::escape::escape;
+use crate::sighted::score::curve::Change;
+use crate::sighted::score::presence::Measure;
+use crate::sighted::score::text::badge;
+use crate::stats::estimate::{Estimate, points};
+use crate::stats::paired::FEWEST_DECIDABLE;
+use crate::tui::help::hint_bar;
+use crate::tui::screen::{Look, Screen as _};
+use crate::tui::theme::{Role, Theme};
+use crate::tui::widgets::plot::{Pattern, Plot, Series};
+use crate::tui::widgets::text::{fit, fit_middle, pad, width, wrap};
+
+/// Rows of the numbers under the plot.
+const NUMBER_ROWS: u16 = 9;
+
+/// Rows of the same numbers where there is little room.
+const FEW_ROWS: u16 = 8;
+
+/// Below this width numbers are written short.
+const NARROW: u16 = 72;
+
+/// Lowest plot that shows a shape.
+const PLOT_ROWS: u16 = 5;
+
+/// Below this width a change is written with signs only.
+const SHORT_ROW: usize = 60;
+
+/// From this width on the list and a picture stand beside the curves.
+const WIDE: u16 = 110;
+
+/// Where everything is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Places {
+    /// First row.
+    pub title: Rect,
+    /// Curves, when there is room.
+    pub plot: Option<Rect>,
+    /// Rates and decisions.
+    pub numbers: Rect,
+    /// What the last step did.
+    pub step: Rect,
+    /// Pictures it changed.
+    pub list: Rect,
+    /// One of them, when there is room.
+    pub picture: Option<Rect>,
+    /// Last row.
+    pub hints: Rect,
+}
+
+impl Places {
+    /// Divides `area`.
+    pub(super) fn of(area: Rect) -> Self {
+        let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
+        let title = row(0, 1);
+        let hints = row(area.height.saturating_sub(1), 1);
+        let body = Rect { y: area.y + 1, height: area.height.saturating_sub(2), ..area };
+        if area.width >= WIDE && area.height >= 24 {
+            let left = Rect { width: body.width * 2 / 3, ..body };
+            let right = Rect {
+                x: left.right() + 1,
+                width: body.width.saturating_sub(left.width + 1),
+                ..body
+            };
+            let plot = Rect { height: left.height.saturating_sub(NUMBER_ROWS), ..left };
+            let numbers = Rect { y: plot.bottom(), height: left.height - plot.height, ..left };
+            let step = Rect { height: 2, ..right };
+            let rest = right.height.saturating_sub(2);
+            let list = Rect { y: step.bottom(), height: rest / 3, ..right };
+            let picture = Rect { y: list.bottom(), height: rest - list.height, ..right };
+            return Self {
+                title,
+                plot: Some(plot),
+                numbers,
+                step,
+                list,
+                picture: Some(picture),
+                hints,
+            };
+        }
+        let number_rows = if area.width < NARROW { FEW_ROWS } else { NUMBER_ROWS };
+        let spare = body.height.saturating_sub(number_rows + 1 + 3);
+        let plot_rows = if spare >= PLOT_ROWS { spare } else { 0 };
+        let plot = (plot_rows > 0).then(|| Rect { height: plot_rows, ..body });
+        let numbers_rows = number_rows.min(body.height.saturating_sub(plot_rows + 2));
+        let numbers = Rect { y: body.y + plot_rows, height: numbers_rows, ..body };
+        let step = Rect { y: numbers.bottom(), height: 1, ..body };
+        let list =
+            Rect { y: step.bottom(), height: body.bottom().saturating_sub(step.bottom()), ..body };
+        let inside = |rect: Rect| rect.intersection(area);
+        Self {
+            title,
+            plot,
+            numbers: inside(numbers),
+            step: inside(step),
+            list: inside(list),
+            picture: None,
+            hints,
+        }
+    }
+}
+
+fn plot_of<'a>(series: &'a [Series<'a>], cursor: f64, marks: &'a [(f64, char)]) -> Plot<'a> {
+    Plot {
+        x: RANGE,
+        y: (0.0, 1.0),
+        series,
+        cursor: Some(cursor),
+        marks,
+        x_label: |x| format!("{x:.2}"),
+        y_label: |y| format!("{:.0} %", 100.0 * y),
+    }
+}
+
+/// The threshold under a column of the plot.
+pub(super) fn x_at(plot: Rect, column: u16) -> Option<f64> {
+    plot_of(&[], 0.0, &[]).x_at(without_legend(plot), column)
+}
+
+/// The last row of a plot says which line is which.
+fn without_legend(plot: Rect) -> Rect {
+    Rect { height: plot.height.saturating_sub(1), ..plot }
+}
+
+/// Draws everything.
+pub(super) fn view(screen: &ThresholdScreen, frame: &mut Frame<'_>, area: Rect, look: &Look) {
+    let places = Places::of(area);
+    let theme = look.theme;
+    let buffer = frame.buffer_mut();
+    if area.is_empty() {
+        return;
+    }
+    title(screen, places.title, buffer, theme);
+    if let Some(plot) = places.plot {
+        curves(screen, plot, buffer, theme);
+    }
+    numbers(screen, places.numbers, buffer, theme);
+    step(screen, places.step, buffer, theme);
+    list(screen, places.list, buffer, theme);
+    if let Some(place) = places.picture {
+        screen.picture.render(place, buffer, look);
+    }
+    bottom(screen, places.hints, buffer, theme);
+}
+
+/// A threshold, without the digits a step to just above a confidence adds.
+fn threshold_text(value: f64) -> String {
+    let rounded = (value * 1e6).round() / 1e6;
+    let text = float_text(rounded);
+    if rounded.total_cmp(&value).is_eq() { text } else { format!("{text}+") }
+}
+
+fn title(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
+    let shown = screen.shown();
+    let line = Line::from(vec![
+        Span::styled("Threshold ", theme.style(Role::Strong)),
+        Span::styled(threshold_text(screen.at), theme.style(Role::Strong)),
+        Span::raw(" "),
+        Span::styled(badge(shown.blind), theme.style(Role::Warning)),
+        Span::raw(format!(" {}  ", shown.name)),
+        Span::raw(format!("sidecar {}  ", float_text(screen.evidence.recommended))),
+        Span::styled("A", theme.style(Role::First)),
+        Span::raw(" reference "),
+        Span::styled("B", theme.style(Role::Second)),
+        Span::raw(" candidate"),
+    ]);
+    buffer.set_line(area.x, area.y, &line, area.width);
+}
+
+fn curves(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
+    let sampled = &screen.shown().sampled;
+    let none: &[(f64, f64, f64)] = &[];
+    let banded = |side: usize| match (screen.band, side) {
+        (Band::Recall, 0 | 1) | (Band::FalsePositives, 2 | 3) => sampled.bands[side].as_slice(),
+        _ => none,
+    };
+    let looks = [
+        (Role::First, Pattern::Solid),
+        (Role::Second, Pattern::Dashed),
+        (Role::First, Pattern::Dotted),
+        (Role::Second, Pattern::Dotted),
+    ];
+    let series: Vec<Series<'_>> = looks
+        .iter()
+        .enumerate()
+        .map(|(side, (role, pattern))| Series {
+            points: &sampled.lines[side],
+            band: banded(side),
+            role: *role,
+            pattern: *pattern,
+        })
+        .collect();
+    let marks = [(screen.evidence.recommended, '^')];
+    plot_of(&series, screen.at, &marks).render(without_legend(area), buffer, theme);
+    let legend = Line::from(vec![
+        Span::raw("recall "),
+        Span::styled("A solid", theme.style(Role::First)),
+        Span::raw(" "),
+        Span::styled("B dashed", theme.style(Role::Second)),
+        Span::raw(", false positives dotted; ^ sidecar"),
+        Span::raw(match screen.band {
+            Band::Recall => "; band: recall",
+            Band::FalsePositives => "; band: false positives",
+            Band::Off => "",
+        }),
+    ]);
+    buffer.set_line(area.x, area.bottom().saturating_sub(1), &legend, area.width);
+    if sampled.lines.iter().all(Vec::is_empty) {
+        let text = "too few labelled images for a curve";
+        buffer.set_stringn(area.x + 8, area.y + area.height / 2, text, text.len(), Style::new());
+    }
+}
+
+/// One side's rate with the band that holds at any threshold.
+fn rate_text(shown: &Shown, measure: Measure, candidate: bool, at: f64) -> String {
+    let table = shown.curve.table(measure, at);
+    let k = if candidate { table.second() } else { table.first() };
+    let estimate = Estimate::of(k, table.n());
+    match (estimate.rate(), shown.curve.rate(measure, candidate, at)) {
+        (Some(rate), Some((_, band))) => format!(
+            "{}/{} = {} (any t: {:.0} to {:.0} %)",
+            rate.k,
+            rate.n,
+            crate::stats::estimate::percent(rate.k, rate.n),
+            100.0 * band.low,
+            100.0 * band.high
+        ),
+        _ => estimate.text(),
+    }
+}
+
+/// Candidate − reference at the cursor.
+fn difference_text(shown: &Shown, measure: Measure, at: f64) -> String {
+    let table = shown.curve.table(measure, at);
+    let changed = table.discordant();
+    match (table.difference(), table.tango()) {
+        (Some(difference), Some(interval))
+            if table.n() >= crate::stats::estimate::INTERVAL_FROM =>
+        {
+            let test = if changed < FEWEST_DECIDABLE {
+                format!("{changed} changed, cannot be decided")
+            } else {
+                format!("{changed} changed, {}", crate::stats::estimate::p_text(table.mcnemar()))
+            };
+            format!(
+                "difference {} points ({} to {}); {test}",
+                points(difference),
+                points(interval.low),
+                points(interval.high)
+            )
+        }
+        _ => "too few images to compare".to_owned(),
+    }
+}
+
+fn numbers(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
+    let short = area.width < NARROW && area.height <= FEW_ROWS;
+    let shown = screen.shown();
+    let at = screen.at;
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    let names = if short { ["recall", "f.pos."] } else { ["recall", "false pos."] };
+    let column = if short { 7 } else { 11 };
+    for (measure, name) in [Measure::Recall, Measure::FalsePositives].into_iter().zip(names) {
+        for (side, role, candidate) in [("A ", Role::First, false), ("B ", Role::Second, true)] {
+            let name = if candidate { "" } else { name };
+            let text = if short {
+                short_rate_text(shown, measure, candidate, at)
+            } else {
+                rate_text(shown, measure, candidate, at)
+            };
+            lines.push(Line::from(vec![
+                Span::styled(pad(name, column), theme.style(Role::Strong)),
+                Span::styled(side, theme.style(role)),
+                Span::raw(text),
+            ]));
+        }
+        if !short {
+            let difference = difference_text(shown, measure, at);
+            lines.push(Line::from(vec![Span::raw(pad("", column)), Span::raw(difference)]));
+        }
+    }
+    if short {
+        for (measure, name) in [Measure::Recall, Measure::FalsePositives].into_iter().zip(names) {
+            let text = short_difference_text(shown, measure, at);
+            lines.push(Line::raw(format!("{name} B\u{2212}A {text}")));
+        }
+    }
+    lines.push(Line::from(vec![
+        Span::styled(pad(if short { "" } else { "decisions" }, column), theme.style(Role::Strong)),
+        Span::raw(decisions_text(screen, short)),
+    ]));
+    let warning = if short { short_same_data_text(shown) } else { same_data_text(shown) };
+    lines.extend(
+        wrap(&warning, usize::from(area.width))
+            .into_iter()
+            .map(|line| Line::styled(line, theme.style(Role::Warning))),
+    );
+    for (y, line) in (area.top()..area.bottom()).zip(&lines) {
+        buffer.set_line(area.x, y, line, area.width);
+    }
+}
+
+fn decisions_text(screen: &ThresholdScreen, short: bool) -> String {
+    let Some(row) = &screen.decisions else {
+        return format!(
+            "not listed below {}: the report keeps detections from there on",
+            float_text(screen.evidence.detection_floor)
+        );
+    };
+    if short {
+        return format!(
+            "{} ({} real) {} misl. {} img",
+            counted(row.threshold_flips, "flip"),
+            row.real_flips,
+            row.mislabels,
+            row.images_changed
+        );
+    }
+    format!(
+        "{} ({} real), {}, {} changed, {} in presence",
+        counted(row.threshold_flips, "flip"),
+        row.real_flips,
+        counted(row.mislabels, "mislabel"),
+        counted(row.images_changed, "image"),
+        row.images_presence_changed
+    )
+}
+
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn short_rate_text(shown: &Shown, measure: Measure, candidate: bool, at: f64) -> String {
+    let table = shown.curve.table(measure, at);
+    let k = if candidate { table.second() } else { table.first() };
+    let estimate = Estimate::of(k, table.n());
+    match (estimate.rate(), shown.curve.band(measure)) {
+        (Some(rate), Some(half)) => format!(
+            "{}/{} = {} \u{b1}{:.0} at any t",
+            rate.k,
+            rate.n,
+            crate::stats::estimate::percent(rate.k, rate.n),
+            100.0 * half
+        ),
+        _ => estimate.text(),
+    }
+}
+
+fn short_difference_text(shown: &Shown, measure: Measure, at: f64) -> String {
+    let table = shown.curve.table(measure, at);
+    match (table.difference(), table.tango()) {
+        (Some(difference), Some(interval))
+            if table.n() >= crate::stats::estimate::INTERVAL_FROM =>
+        {
+            format!(
+                "{} ({} to {})",
+                points(difference),
+                points(interval.low),
+                points(interval.high)
+            )
+        }
+        _ => "too few images".to_owned(),
+    }
+}
+
+fn short_same_data_text(shown: &Shown) -> String {
+    let half = |measure| {
+        let half = shown.curve.band(measure);
+        half.map_or_else(|| "?".to_owned(), |half| format!("\u{b1}{:.0}", 100.0 * half))
+    };
+    format!("chosen on same data: {} / {}", half(Measure::Recall), half(Measure::FalsePositives))
+}
+
+/// What a threshold read off this plot costs in certainty, in words.
+pub(super) fn same_data_text(shown: &Shown) -> String {
+    let half = |measure| {
+        shown
+            .curve
+            .band(measure)
+            .map_or_else(|| "unmeasured".to_owned(), |half| format!("\u{b1}{:.1}", 100.0 * half))
+    };
+    let unresolved = if shown.unresolved == 0 {
+        String::new()
+    } else {
+        format!("; {} unresolved", shown.unresolved)
+    };
+    format!(
+        "chosen on the same data: recall {}, false pos. {} points{unresolved}",
+        half(Measure::Recall),
+        half(Measure::FalsePositives)
+    )
+}
+
+fn step(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
+    if area.is_empty() {
+        return;
+    }
+    let text = if screen.from.total_cmp(&screen.at).is_eq() {
+        "move the cursor to see which images change".to_owned()
+    } else {
+        let gained = screen.changes.iter().filter(|change| change.gained).count();
+        format!(
+            "{} \u{2192} {}: {} lost, {gained} gained",
+            threshold_text(screen.from),
+            threshold_text(screen.at),
+            screen.changes.len() - gained
+        )
+    };
+    buffer.set_stringn(
+        area.x,
+        area.y,
+        fit(&text, usize::from(area.width)),
+        usize::from(area.width),
+        theme.style(Role::Strong),
+    );
+}
+
+fn list(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
+    let columns = usize::from(area.width.saturating_sub(2));
+    screen.list.render(area, buffer, theme, |index| {
+        screen
+            .changes
+            .get(index)
+            .map_or_else(Line::default, |change| change_line(screen, change, columns, theme))
+    });
+}
+
+fn change_line(
+    screen: &ThresholdScreen,
+    change: &Change,
+    columns: usize,
+    theme: Theme,
+) -> Line<'static> {
+    let (side, role) = if change.candidate { ("B", Role::Second) } else { ("A", Role::First) };
+    let verb = match (change.gained, columns < SHORT_ROW) {
+        (true, true) => "+",
+        (true, false) => "+ gained",
+        (false, true) => "-",
+        (false, false) => "- lost  ",
+    };
+    let tail = format!(" {:<10} {:.4}", screen.label_word(change), change.best);
+    let head = 2 + width(verb) + 1;
+    let room = columns.saturating_sub(head + width(&tail));
+    let path = escape(&screen.row(change).path).into_owned();
+    Line::from(vec![
+        Span::styled(side, theme.style(role)),
+        Span::raw(format!(" {verb} ")),
+        Span::raw(pad(&fit_middle(&path, room), room)),
+        Span::raw(tail),
+    ])
+}
+
+fn bottom(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
+    if let Some(input) = &screen.typing {
+        let prompt = screen
+            .notice
+            .as_ref()
+            .map_or_else(|| "threshold: ".to_owned(), |notice| format!("{notice}: "));
+        input.render(&prompt, area, buffer);
+        return;
+    }
+    let question;
+    let line = if screen.asking {
+        question = format!(
+            "Choose {}? Its numbers were chosen on the same data. ",
+            threshold_text(screen.at)
+        );
+        let mut line = Line::styled(question, theme.style(Role::Warning));
+        line.spans.push(Span::styled("y", theme.style(Role::Key)));
+        line.spans.push(Span::raw(" yes  "));
+        line.spans.push(Span::styled("n", theme.style(Role::Key)));
+        line.spans.push(Span::raw(" no"));
+        line
+    } else if let Some(notice) = &screen.notice {
+        Line::styled(notice.clone(), theme.style(Role::Warning))
+    } else {
+        hint_bar(screen.keymap(), screen.mode(), area.width, theme)
+    };
+    buffer.set_line(area.x, area.y, &line, area.width);
+}
