@@ -134,7 +134,7 @@ pub(in crate::sighted) fn resolve_places(
         taxonomy,
         groups,
         margins: workspace.map(margins_dir),
-        ..Places::default()
+        runs: workspace.map(Workspace::runs_database),
     })
 }
 
