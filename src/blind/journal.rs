@@ -173,7 +173,7 @@ fn write(
                 }
                 Err(error) => {
                     broken = error.is_fatal();
-                    tell(News::Failed { ticket, reason: error.to_string(), fatal: broken });
+                    tell(News::Failed { ticket, reason: error.without_path(), fatal: broken });
                     break;
                 }
             }

@@ -9,6 +9,11 @@ mod history;
 mod journal;
 mod plain;
 mod screen;
+mod screen_keys;
+mod screen_layout;
+#[cfg(test)]
+mod screen_tests;
+mod screen_view;
 mod seal;
 mod sitting;
 
@@ -207,7 +212,9 @@ pub fn run(mut args: LabelArgs, surface: Surface<'_>) -> Result<Ended, LabelErro
     };
     let signal = match surface {
         Surface::Screen(options) => {
-            screen::run(&mut sitting, options, args.leaves, args.pixels, args.clock, start)?
+            let rater = args.rater.to_string();
+            let (leaves, pixels) = (args.leaves, args.pixels);
+            screen::run(&mut sitting, rater, options, leaves, pixels, args.clock, start)?
         }
         Surface::Plain { input, output, view } => {
             let journal = start(Box::new(move |told| drop(tell.send(told))))?;

@@ -125,6 +125,14 @@ impl ChainError {
         matches!(self, Self::Database(error) if error.is_retryable())
     }
 
+    /// What is wrong, without the name of the file.
+    pub fn without_path(&self) -> String {
+        match self {
+            Self::Database(error) => error.without_path(),
+            other => other.to_string(),
+        }
+    }
+
     /// Is nothing after the last acknowledged event to be trusted? A full or locked disk is no such
     /// case: the transaction was rolled back.
     pub fn is_fatal(&self) -> bool {

@@ -131,6 +131,24 @@ impl SqliteError {
         }
     }
 
+    /// What is wrong, without the name of the file.
+    pub fn without_path(&self) -> String {
+        let whole = self.to_string();
+        let path = match self {
+            Self::Library { .. } => return whole,
+            Self::Foreign { path, .. }
+            | Self::Newer { path, .. }
+            | Self::Damaged { path, .. }
+            | Self::NoWriteAheadLog { path, .. }
+            | Self::Busy { path }
+            | Self::ReadOnly { path }
+            | Self::Full { path }
+            | Self::Device { path, .. }
+            | Self::Other { path, .. } => escape_os(path.as_os_str()),
+        };
+        whole.strip_prefix(&format!("{path}: ")).map_or(whole.clone(), str::to_owned)
+    }
+
     /// May the same write succeed when it is simply tried again?
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Busy { .. })
@@ -528,6 +546,7 @@ mod tests {
         let refused: rusqlite::Result<()> = immediate(&mut second, |_| Ok(()));
         let error = SqliteError::at(&path, &refused.expect_err("locked"));
         assert!(error.is_retryable(), "{error}");
+        assert_eq!(error.without_path(), "another process is writing to it");
         drop(held);
         assert!(immediate::<_, rusqlite::Error>(&mut second, |_| Ok(())).is_ok());
     }
