@@ -53,28 +53,6 @@ pub(super) fn keymap(groups: usize) -> KeyMap<Msg> {
             "no, it is clean",
             ask(Ask::Presence(Presence::Clean)),
         );
-    for (index, [key, name, unsure_key, unsure_name]) in
-        CATEGORIES.into_iter().enumerate().take(groups)
-    {
-        let state = |state| ask(Ask::Category(index, state));
-        map = map
-            .bind(
-                MARKING,
-                key,
-                name,
-                "",
-                "this category is present; again takes it back",
-                state(CategoryState::Present),
-            )
-            .bind(
-                MARKING,
-                unsure_key,
-                unsure_name,
-                "",
-                "unsure about this category; again takes it back",
-                state(CategoryState::Unsure),
-            );
-    }
     for (key, name, help, certainty) in [
         ("h", "sure-high", "sure: high", Certainty::High),
         ("m", "sure-medium", "sure: medium", Certainty::Medium),
@@ -132,6 +110,28 @@ pub(super) fn keymap(groups: usize) -> KeyMap<Msg> {
             Msg::Change(None),
         )
         .bind(MARKING, "q", "quit", "quit", "leave; the shard stays open", Msg::Leave);
+    for (index, [key, name, unsure_key, unsure_name]) in
+        CATEGORIES.into_iter().enumerate().take(groups)
+    {
+        let state = |state| ask(Ask::Category(index, state));
+        map = map
+            .bind(
+                MARKING,
+                key,
+                name,
+                "",
+                "this category is present; again takes it back",
+                state(CategoryState::Present),
+            )
+            .bind(
+                MARKING,
+                unsure_key,
+                unsure_name,
+                "",
+                "unsure about this category; again takes it back",
+                state(CategoryState::Unsure),
+            );
+    }
     for (key, name, help, kind) in [
         ("s", "is-screenshot", "a screenshot", Some(NotPhotograph::Screenshot)),
         ("i", "is-illustration", "drawn or painted", Some(NotPhotograph::Illustration)),
