@@ -12,6 +12,7 @@ use crate::domain::digest::FixtureId;
 use crate::domain::escape::escape;
 use crate::domain::shard::Showing;
 use crate::media::decode::decode_for_people;
+use crate::media::orientation::Orientation;
 use crate::store::clock::Clock;
 use crate::store::fixtures::PixelSource;
 use crate::store::label_file::SeenAs;
@@ -431,11 +432,9 @@ impl PictureSource for Pixels {
         let upright =
             decode_for_people(&bytes).map_err(|error| escape(&error.to_string()).into_owned())?;
         Ok(Picture {
-            width: upright.picture.width(),
-            height: upright.picture.height(),
-            rgb: upright.picture.into_rgb(),
+            pixels: upright.picture,
             // No box is ever drawn here, so nothing needs to be turned with it.
-            orientation: 1,
+            orientation: Orientation::default(),
         })
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use crate::domain::label::{CategoryState, Certainty, NotPhotograph, Presence};
 use crate::domain::shard::Showing;
+use crate::media::orientation::Orientation;
+use crate::media::pixels::RgbImage;
 use crate::store::clock::Clock;
 use crate::store::event_chain::{EMPTY_HEAD, Receipt};
 use crate::store::label_schema::{LabelEvent, Opening};
@@ -90,10 +92,10 @@ impl<'a> Desk<'a> {
             match effect {
                 Effect::Picture(request) if self.pictures_answer => {
                     let shade = request.id.content[0];
-                    let rgb = (0..64 * 48 * 3_u32)
-                        .map(|at| shade.wrapping_add(u8::try_from(at / 64 % 200).expect("small")))
-                        .collect();
-                    let picture = Picture { width: 64, height: 48, rgb, orientation: 1 };
+                    let pixels = RgbImage::from_fn(64, 48, |_, y| {
+                        [shade.wrapping_add(u8::try_from(y * 3).expect("small")); 3]
+                    });
+                    let picture = Picture { pixels, orientation: Orientation::default() };
                     let shown = encode(&picture, &request).map(Arc::new);
                     let answer = Answer { generation: request.generation, id: request.id, shown };
                     self.tell(Msg::Picture(answer));
