@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::element::Precision;
+use super::fingerprint::Named;
 use super::graph::{Dimension, GraphFacts, TensorSignature};
 use super::intake::Artifact;
 use super::sidecar::{DecodeRoute, Sidecar};
@@ -62,63 +63,33 @@ fn info(id: &'static str, text: String) -> Finding {
 
 /// Everything the graph alone shows.
 pub(in crate::sighted) fn of_graph(facts: &GraphFacts) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let prints = &facts.fingerprints;
-    let mut list = |named: &super::fingerprint::Named,
-                    make: fn(&'static str, String) -> Finding,
-                    id,
-                    what: &str| {
-        if named.count > 0 {
-            found.push(make(id, format!("{} {what}: {}", named.count, named.list())));
-        }
-    };
-    list(
-        &prints.float_mixes,
-        error,
-        "float-mix",
-        "operators read floats of two widths, which a runtime refuses",
-    );
-    list(
-        &prints.declared_otherwise,
-        error,
-        "declared-otherwise",
-        "tensors are declared with another type than their node gives",
-    );
-    list(&prints.duplicate_names, error, "duplicate-names", "node names occur more than once");
-    list(&prints.two_producers, error, "two-producers", "tensors are written by two nodes");
-    list(&prints.self_loop_casts, error, "self-loop-cast", "casts read what they write");
-    list(
-        &facts.missized_tensors,
-        error,
-        "tensor-size",
-        "tensors hold other bytes than their shape says",
-    );
-    list(&prints.same_type_casts, info, "same-type-cast", "casts go to the type they have already");
-    if prints.converter_casts.count > 0 {
-        let text = format!(
-            "{} casts carry the float16 converter's names: {}",
-            prints.converter_casts.count,
-            prints.converter_casts.list()
-        );
-        found.push(if facts.implied_precision == Some(Precision::Fp32) {
-            warn("converter-casts", format!("{text}; the weights are float32, so this went through the converter and came back, and converting it again repeats the names"))
-        } else {
-            info("converter-casts", text)
-        });
-    }
+    let mut found = listed(facts);
+    found.extend(converter_casts(facts));
     match &facts.slots {
         SlotFill::Fixed => {}
         SlotFill::Ranked { node, k } => {
             let k = k.map_or_else(|| "k known only when run".to_owned(), |k| format!("k = {k}"));
-            found.push(info("slots-ranked", format!("slots are filled by a TopK ({node}, {k}): they can permute, so decide on set-matched changes")));
+            found.push(info(
+                "slots-ranked",
+                format!(
+                    "slots are filled by a TopK ({node}, {k}): they can permute, \
+                     so decide on set-matched changes"
+                ),
+            ));
         }
         SlotFill::PickedPerPart { node } => found.push(info(
             "slots-picked",
-            format!("each slot is picked from its own part of the picture ({node}): slots keep their place, and a detection can step into a neighbour's"),
+            format!(
+                "each slot is picked from candidates of its own ({node}): slots keep their place, \
+                 and a detection can step into a neighbour's"
+            ),
         )),
     }
     if facts.value_info == 0 {
-        found.push(info("no-value-info", "no inner tensor declares its type: a converter's repair that looks types up finds none".to_owned()));
+        found.push(info(
+            "no-value-info",
+            "no inner tensor declares its type: a repair that looks types up finds none".to_owned(),
+        ));
     }
     if facts.doc_strings_with_local_paths > 0 {
         found.push(info(
@@ -132,6 +103,83 @@ pub(in crate::sighted) fn of_graph(facts: &GraphFacts) -> Vec<Finding> {
     found
 }
 
+/// What was counted and listed by name.
+fn listed(facts: &GraphFacts) -> Vec<Finding> {
+    let prints = &facts.fingerprints;
+    let checks: [(&Named, Severity, &'static str, &str); 7] = [
+        (
+            &prints.float_mixes,
+            Severity::Error,
+            "float-mix",
+            "operators that read floats of two widths",
+        ),
+        (
+            &prints.declared_otherwise,
+            Severity::Error,
+            "declared-otherwise",
+            "tensors declared with another type than their node gives",
+        ),
+        (
+            &prints.duplicate_names,
+            Severity::Error,
+            "duplicate-names",
+            "node names that occur again",
+        ),
+        (&prints.two_producers, Severity::Error, "two-producers", "tensors that two nodes write"),
+        (
+            &prints.self_loop_casts,
+            Severity::Error,
+            "self-loop-cast",
+            "casts that read what they write",
+        ),
+        (
+            &facts.missized_tensors,
+            Severity::Error,
+            "tensor-size",
+            "tensors that hold other bytes than their shape says",
+        ),
+        (
+            &prints.same_type_casts,
+            Severity::Info,
+            "same-type-cast",
+            "casts to the type their input has already",
+        ),
+    ];
+    checks
+        .into_iter()
+        .filter(|(named, ..)| named.count > 0)
+        .map(|(named, severity, id, what)| Finding {
+            id,
+            severity,
+            text: format!("{what} ({}): {}", named.count, named.list()),
+        })
+        .collect()
+}
+
+/// Usual in a float16 graph; in a float32 one they tell where it has been.
+fn converter_casts(facts: &GraphFacts) -> Option<Finding> {
+    let casts = &facts.fingerprints.converter_casts;
+    if casts.count == 0 {
+        return None;
+    }
+    let text = format!(
+        "casts that carry the float16 converter's names ({}): {}",
+        casts.count,
+        casts.list()
+    );
+    Some(if facts.implied_precision == Some(Precision::Fp32) {
+        warn(
+            "converter-casts",
+            format!(
+                "{text}; the weights are float32, so it went through the converter and came back, \
+                 and converting it again repeats the names"
+            ),
+        )
+    } else {
+        info("converter-casts", text)
+    })
+}
+
 /// What the harness needs to run and decode the outputs at all: input, outputs, number of classes. Any
 /// error among these means that the pair cannot be used.
 pub(in crate::sighted) fn boundary(facts: &GraphFacts, sidecar: &Sidecar) -> Vec<Finding> {
@@ -140,7 +188,13 @@ pub(in crate::sighted) fn boundary(facts: &GraphFacts, sidecar: &Sidecar) -> Vec
     if let DecodeRoute::Other(name) = sidecar.decode_route() {
         let name =
             if name.is_empty() { "none".to_owned() } else { format!("\"{}\"", escape(&name)) };
-        found.push(error("architecture", format!("architecture: expected \"rfdetr\" (set prediction), found {name}; no other decoder is built in")));
+        found.push(error(
+            "architecture",
+            format!(
+                "architecture: expected \"rfdetr\" (set prediction), found {name}; \
+                 no other decoder is built in"
+            ),
+        ));
     }
     found
 }
@@ -203,11 +257,13 @@ fn outputs(facts: &GraphFacts, classes: usize) -> Vec<Finding> {
         ));
     }
     for output in [named("dets"), named("labels")].into_iter().flatten() {
-        if output.dtype != "FLOAT" {
-            found.push(error(
+        match output.dtype.as_str() {
+            "FLOAT" => {}
+            "FLOAT16" => found.push(warn(
                 "outputs",
-                format!("output {}: expected FLOAT at the boundary", output.text()),
-            ));
+                format!("output {}: expected FLOAT, read as FLOAT16", output.text()),
+            )),
+            _ => found.push(error("outputs", format!("output {}: expected FLOAT", output.text()))),
         }
     }
     // Without the name, the one whose last axis is four holds the boxes and the other the classes.
@@ -228,12 +284,11 @@ fn outputs(facts: &GraphFacts, classes: usize) -> Vec<Finding> {
     });
     if let Some(logits) = logits {
         found.extend(arity(logits, classes));
-        if let Some(boxes) = boxes.filter(|boxes| three(boxes) && three(&logits)) {
-            if let (Some(first), Some(second)) = (boxes.shape[1].fixed(), logits.shape[1].fixed())
-                && first != second
-            {
-                found.push(error("outputs", format!("dets has {first} slots, labels {second}")));
-            }
+        if let Some(boxes) = boxes.filter(|boxes| three(boxes) && three(&logits))
+            && let (Some(first), Some(second)) = (boxes.shape[1].fixed(), logits.shape[1].fixed())
+            && first != second
+        {
+            found.push(error("outputs", format!("dets has {first} slots, labels {second}")));
         }
     }
     found
@@ -252,7 +307,8 @@ fn arity(logits: &TensorSignature, classes: usize) -> Option<Finding> {
         Some(_) => Some(error(
             "arity",
             format!(
-                "output {}: {} columns and {classes} classes in the sidecar; expected {classes} or {} columns",
+                "output {}: {} columns and {classes} classes in the sidecar; \
+                 expected {classes} or {} columns",
                 escape(&logits.name),
                 logits.shape[2].fixed().unwrap_or(0),
                 classes + 1
@@ -327,7 +383,8 @@ fn version(facts: &GraphFacts, sidecar: &Sidecar) -> Option<Finding> {
         None => Some(info(
             "version-unproved",
             format!(
-                "version \"{version}\" says {}; no element type has more than half of the weight bytes, so they neither confirm nor deny it",
+                "version \"{version}\" says {}; no precision has more than half of the weight \
+                 bytes, so they neither confirm nor deny it",
                 named.word()
             ),
         )),
@@ -492,9 +549,9 @@ mod tests {
                 "dets has 200 slots, labels 300",
             ),
             (
-                changed(|graph| graph.output[1] = value("labels", 10, &[1, 300, 44])),
+                changed(|graph| graph.output[1] = value("labels", 3, &[1, 300, 44])),
                 "outputs",
-                "labels [1,300,44] FLOAT16: expected FLOAT",
+                "labels [1,300,44] INT8: expected FLOAT",
             ),
             (
                 changed(|graph| graph.output[1] = value("labels", 1, &[300, 44])),
@@ -512,6 +569,9 @@ mod tests {
             assert!(found[0].text.contains(message), "{}", found[0].text);
             assert_eq!(found[0].severity, Severity::Error);
         }
+        let half = changed(|graph| graph.output[1] = value("labels", 10, &[1, 300, 44]));
+        let found = check(&half);
+        assert_eq!((ids(&found), found[0].severity), (vec!["outputs"], Severity::Warn));
         let symbolic = changed(|graph| {
             graph.input = vec![value("input", 1, &[-1, 3, 8, 8])];
             graph.output[1] = value("labels", 1, &[-1, 300, -1]);

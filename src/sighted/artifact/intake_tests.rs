@@ -9,6 +9,7 @@ use super::intake::{Artifact, ArtifactError, Refusal};
 use super::onnx::{
     Attribute, Entry, Function, Graph, Model, Node, OperatorSet, SparseTensor, Tensor, Training,
 };
+use super::slots::SlotFill;
 use super::testing::{detector, encoded, node, shared_dir, value, weights};
 use crate::domain::digest::ArtifactHash;
 
@@ -40,8 +41,11 @@ fn external(location: &str) -> Tensor {
     }
 }
 
-/// Puts a tensor everywhere one can hide.
-fn hiding_places() -> Vec<(&'static str, fn(&mut Model, Tensor))> {
+/// How a refusal names the place, and what puts a tensor there.
+type HidingPlace = (&'static str, fn(&mut Model, Tensor));
+
+/// Everywhere a tensor can hide.
+fn hiding_places() -> Vec<HidingPlace> {
     fn attribute(tensor: Tensor) -> Attribute {
         Attribute { name: "value".to_owned(), t: Some(Box::new(tensor)), ..Attribute::default() }
     }
@@ -323,9 +327,11 @@ fn shared_models_say_what_they_are() {
     for (name, precision, mixed) in [
         ("demo/artifacts/demo-litter.fp32.onnx", Some("fp32"), false),
         ("demo/artifacts/demo-litter.fp16.onnx", Some("fp16"), false),
+        ("demo/artifacts/demo-litter.fp16-raw.onnx", Some("fp16"), true),
         ("demo/artifacts/demo-litter.int8.onnx", Some("int8"), false),
         ("realset/models/yolox-nano-coco-v1.0.0-fp32.onnx", Some("fp32"), false),
         ("realset/models/yolox-nano-coco-v1.0.0-fp16.onnx", Some("fp16"), false),
+        ("realset/models/yolox-nano-coco-v1.0.0-int8.onnx", Some("fp32"), false),
         ("realset/models/yolox-nano-coco-v1.0.0-int8naive.onnx", Some("int8"), false),
         ("realset/models/refused/yolox-nano-coco-v1.0.0-fp16-unrepaired.onnx", Some("fp16"), true),
     ] {
@@ -341,5 +347,6 @@ fn shared_models_say_what_they_are() {
         assert_eq!(broken, mixed, "{name}: {prints:?}");
         assert_eq!(facts.inputs[0].name, "input", "{name}");
         assert_eq!(facts.outputs.len(), 2, "{name}");
+        assert!(matches!(facts.slots, SlotFill::PickedPerPart { .. }), "{name}");
     }
 }

@@ -11,11 +11,10 @@ pub(in crate::sighted) mod slots;
 mod file;
 mod fingerprint;
 mod onnx;
-
 mod walk;
 mod wire;
 
 #[cfg(test)]
 mod intake_tests;
 #[cfg(test)]
-mod testing;
+pub(in crate::sighted) mod testing;

@@ -94,6 +94,11 @@ pub(super) fn encoded(model: &Model) -> Vec<u8> {
     model.encode_to_vec()
 }
 
+/// The bytes of a model that keeps the detector's contract, for tests of those who only read files.
+pub(in crate::sighted) fn detector_bytes(columns: i64) -> Vec<u8> {
+    encoded(&detector(columns))
+}
+
 /// The folder of shared test data, when it is there. Continuous integration must have it.
 pub(super) fn shared_dir() -> Option<std::path::PathBuf> {
     let named = std::env::var_os("FLIPSIDE_SHARED").map(std::path::PathBuf::from);

@@ -222,7 +222,7 @@ fn varint(bytes: &[u8], at: &mut usize, end: usize) -> Result<u64, WireFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sighted::artifact::onnx::{Attribute, Graph, Model, Node, Tensor, ValueInfo};
+    use crate::sighted::artifact::onnx::{Attribute, Graph, Model, Node};
     use proptest::prelude::*;
     use prost::Message as _;
 
@@ -249,29 +249,32 @@ mod tests {
         assert!(matches!(check(&nested(1000)), Err(WireFault::TooDeep { .. })));
     }
 
+    /// A length-delimited field with this body.
+    fn field(number: u8, body: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![number << 3 | 2];
+        prost::encoding::encode_varint(body.len() as u64, &mut bytes);
+        bytes.extend_from_slice(body);
+        bytes
+    }
+
     #[test]
     fn counts_are_bounded() {
-        let nodes =
-            |count| with_graph(Graph { node: vec![Node::default(); count], ..Graph::default() });
-        assert_eq!(check(&nodes(MAX_NODES)), Ok(()));
-        let fault = check(&nodes(MAX_NODES + 1)).expect_err("too many").to_string();
-        assert_eq!(fault, "more than 200000 nodes");
-        let weights = |count| {
-            with_graph(Graph { initializer: vec![Tensor::default(); count], ..Graph::default() })
-        };
-        assert_eq!(check(&weights(MAX_INITIALIZERS)), Ok(()));
-        let fault = check(&weights(MAX_INITIALIZERS + 1)).expect_err("too many").to_string();
-        assert_eq!(fault, "more than 100000 initializers");
-        let node =
-            Node { attribute: vec![Attribute::default(); MAX_ATTRIBUTES + 1], ..Node::default() };
-        let fault = check(&with_graph(Graph { node: vec![node], ..Graph::default() }));
-        assert!(fault.expect_err("too many").to_string().contains("attributes"));
-        let many = vec![ValueInfo::default(); MAX_PARTS + 1];
-        let fault = check(&with_graph(Graph { value_info: many, ..Graph::default() }));
-        assert!(fault.expect_err("too many").to_string().contains("names, dimensions"));
-        let dims = Tensor { dims: vec![0; MAX_PARTS], ..Tensor::default() };
-        let fault = check(&with_graph(Graph { initializer: vec![dims], ..Graph::default() }));
-        assert!(fault.expect_err("too many").to_string().contains("names, dimensions"));
+        let graph = |part: Vec<u8>, count| field(7, &part.repeat(count));
+        let fault = |bytes: Vec<u8>| check(&bytes).expect_err("too many").to_string();
+        assert_eq!(check(&graph(field(1, b""), MAX_NODES)), Ok(()));
+        assert_eq!(fault(graph(field(1, b""), MAX_NODES + 1)), "more than 200000 nodes");
+        for initializer in [5, 15] {
+            assert_eq!(check(&graph(field(initializer, b""), MAX_INITIALIZERS)), Ok(()));
+            let over = fault(graph(field(initializer, b""), MAX_INITIALIZERS + 1));
+            assert_eq!(over, "more than 100000 initializers");
+        }
+        let attributes = field(5, b"").repeat(MAX_ATTRIBUTES + 1);
+        assert_eq!(fault(graph(field(1, &attributes), 1)), "more than 1000000 attributes");
+        let parts = "more than 4000000 names, dimensions and messages";
+        assert_eq!(fault(graph(field(13, b""), MAX_PARTS + 1)), parts);
+        let dims = vec![0; MAX_PARTS];
+        assert_eq!(fault(graph(field(5, &field(1, &dims)), 1)), parts);
+        assert_eq!(check(&graph(field(5, &field(1, &dims[..1000])), 1)), Ok(()));
     }
 
     #[test]
