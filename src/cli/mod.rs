@@ -2,6 +2,7 @@
 
 pub mod args;
 pub mod command;
+pub mod demo_files;
 pub mod output;
 
 use std::process::ExitCode;
