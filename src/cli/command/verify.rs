@@ -1,16 +1,63 @@
 //! `flipside verify`.
 
+use std::path::PathBuf;
+
 use super::Globals;
+use super::record::{of_workspace, say};
 use crate::cli::output::Outcome;
+use crate::domain::escape::escape_os;
+use crate::sighted::entry::record::{TrustFiles, VerifyRequest, verify_all};
 
 /// Arguments of `flipside verify`.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub struct Args {
+    /// Beginning of a sign-off's or record's id, a version or a model name [default: everything]
+    #[arg(value_name = "WHAT")]
+    wanted: Option<String>,
+    #[command(flatten)]
+    trust: TrustArgs,
+    /// Do not hash the pictures
+    #[arg(long)]
+    no_pictures: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who may sign.
+#[derive(Debug, clap::Args)]
+pub(super) struct TrustArgs {
+    /// Check signatures against this allowed-signers file of ssh-keygen
+    #[arg(long, value_name = "FILE")]
+    allowed_signers: Option<PathBuf>,
+    /// Keys that no longer count, as ssh-keygen lists them
+    #[arg(long, value_name = "FILE", requires = "allowed_signers")]
+    revoked: Option<PathBuf>,
+}
+
+impl TrustArgs {
+    /// The files, which must be there.
+    pub(super) fn files(&self) -> anyhow::Result<TrustFiles> {
+        for file in self.allowed_signers.iter().chain(&self.revoked) {
+            anyhow::ensure!(file.is_file(), "{}: no such file", escape_os(file.as_os_str()));
+        }
+        Ok(TrustFiles {
+            allowed_signers: self.allowed_signers.clone(),
+            revoked: self.revoked.clone(),
+        })
+    }
+}
 
 /// Runs the command.
 ///
 /// # Errors
 /// Whatever keeps it from an answer.
-pub fn run(_args: &Args, _globals: &Globals) -> anyhow::Result<Outcome> {
-    anyhow::bail!("not built yet")
+pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
+    let places = of_workspace(&globals.workspace()?);
+    let request = VerifyRequest {
+        wanted: args.wanted.clone(),
+        trust: args.trust.files()?,
+        pictures: !args.no_pictures,
+    };
+    say(&verify_all(&places, &request)?, args.json)
 }

@@ -1,5 +1,8 @@
 //! What the command line may call. Plain arguments in, plain outcomes out; no inner type crosses.
+
 pub mod inspect;
 pub mod merge;
+pub mod record;
 pub mod runtime;
 pub mod score;
+pub mod sign;

@@ -57,7 +57,7 @@ pub fn score_labels(
     format: ScoreFormat,
 ) -> anyhow::Result<ScoreAnswer> {
     let mut notes = Vec::new();
-    let places = resolve(question, workspace, &mut notes)?;
+    let places = resolve_places(question, workspace, &mut notes)?;
     let evidence = gather(&places)?;
     let threshold = question.threshold.unwrap_or(evidence.recommended);
     anyhow::ensure!(
@@ -77,7 +77,11 @@ pub fn score_labels(
     Ok(ScoreAnswer { text, notes })
 }
 
-fn resolve(
+/// Every file of a question, found.
+///
+/// # Errors
+/// A file that is neither given nor in the workspace.
+pub(in crate::sighted) fn resolve_places(
     question: &ScoreQuestion,
     workspace: Option<&Workspace>,
     notes: &mut Vec<String>,
@@ -130,7 +134,7 @@ fn resolve(
         taxonomy,
         groups,
         margins: workspace.map(margins_dir),
-        ..Places::default()
+        runs: workspace.map(Workspace::runs_database),
     })
 }
 

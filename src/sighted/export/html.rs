@@ -225,9 +225,9 @@ fn push_curves(out: &mut String, dossier: &Dossier) {
         );
     }
     out.push_str(
-        "<p class=\"dim\">Solid: reference. Dashed: candidate. Bands: 95 % intervals. Dotted line: the \
-         operating point. Two overlapping bands say nothing about the difference; the paired table \
-         does.</p>\n",
+        "<p class=\"dim\">Solid: reference. Dashed: candidate. Bands hold at every threshold at once (95 %). \
+         Dotted line: the operating point. Two overlapping bands say nothing about the difference; the \
+         paired table does.</p>\n",
     );
 }
 

@@ -12,6 +12,7 @@ use crate::domain::digest::{
     ArtifactHash, ContentHash, LabelFileHash, ManifestHash, RecordId, ReportHash, SignOffId,
 };
 use crate::domain::escape::escape;
+use crate::domain::label::is_plain;
 
 /// What the file says it is; part of what is signed.
 pub(in crate::sighted) const PAYLOAD_TYPE: &str = "application/vnd.flipside.signoff+json";
@@ -405,6 +406,11 @@ impl Draft {
             });
         }
         let blank = |text: &str| text.trim().is_empty();
+        let lines = self.licenses.iter().chain(&self.does_not_license);
+        let words = [&self.reason, &self.signer.name, &self.signer.role, &self.method];
+        if !words.into_iter().chain(lines).all(|text| is_plain(text)) {
+            return Err(SignRefusal::Missing("expected visible characters only"));
+        }
         if blank(&self.reason) {
             return Err(SignRefusal::Missing("a reason is needed"));
         }

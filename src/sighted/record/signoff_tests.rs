@@ -9,7 +9,7 @@ use super::limits::{AcceptanceLimits, Holds, Labelled, LabelledRate, Numbers, ju
 use super::registry::INDEX_NAME;
 use super::signoff::{Decision, Draft, SignOff, SignRefusal};
 use super::ssh;
-use super::testing::{World, with};
+use super::testing::{World, have_ssh, new_key, with};
 use crate::domain::canonical::Json;
 use crate::domain::digest::SignOffId;
 use crate::stats::paired::PairedTable;
@@ -38,6 +38,7 @@ fn a_signed_world_passes_the_gate() {
             "artifact",
             "precision-evidence",
             "parity-report",
+            "report-sums",
             "comparison",
             "manifest",
             "report-manifest",
@@ -69,13 +70,15 @@ fn drafts_are_refused_one_reason_at_a_time() {
     let world = World::new();
     assert!(world.draft().check().is_ok(), "the good twin");
     type Edit = fn(&mut Draft);
-    let rows: [(&str, Edit); 14] = [
+    let rows: [(&str, Edit); 16] = [
         ("the record is at 0.4, you typed 0.35", |draft| draft.operating_point = 0.35),
         ("you typed 0.400000002", |draft| draft.operating_point = 0.400_000_002),
         ("the evidence is report", |draft| {
             draft.evidence.report.hash = crate::domain::digest::ReportHash::of(b"other")
         }),
-        ("a reason is needed", |draft| draft.reason = " \n".to_owned()),
+        ("visible characters", |draft| draft.signer.name = "ad\u{202e}a".to_owned()),
+        ("visible characters", |draft| draft.licenses = vec!["a\u{1b}[2J".to_owned()]),
+        ("a reason is needed", |draft| draft.reason = "  ".to_owned()),
         ("a name is needed", |draft| draft.signer.name = String::new()),
         ("does not license", |draft| draft.does_not_license.clear()),
         ("recall margin: expected a share", |draft| draft.limits.recall_margin = Some(-0.1)),
@@ -494,23 +497,6 @@ fn a_sign_off_is_never_overwritten() {
     let error = again.expect_err("it is there already");
     assert_eq!(error.source.kind(), std::io::ErrorKind::AlreadyExists);
     assert!(path.exists());
-}
-
-/// Whether `ssh-keygen` is here; a build server without it fails.
-fn have_ssh() -> bool {
-    let here = Command::new("ssh-keygen").arg("-?").output().is_ok();
-    assert!(here || std::env::var("CI").as_deref() != Ok("true"), "ssh-keygen is missing");
-    here
-}
-
-fn new_key(folder: &Path, name: &str) -> PathBuf {
-    let path = folder.join(name);
-    let made = Command::new("ssh-keygen")
-        .args(["-q", "-t", "ed25519", "-N", "", "-C", name, "-f"])
-        .arg(&path)
-        .status();
-    assert!(made.expect("started").success());
-    path
 }
 
 /// A world signed with a key, whose allowed-signers file lists it for `ada`.

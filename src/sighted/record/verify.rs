@@ -91,6 +91,8 @@ pub(in crate::sighted) struct Means<'a> {
     pub weigh: &'a Weigh<'a>,
     /// The score of evidence, again.
     pub score: &'a Rescore<'a>,
+    /// Whether a report's own numbers hold together.
+    pub audit: &'a Audit<'a>,
     /// Who may sign; signatures are not checked without.
     pub trust: Option<Trust<'a>>,
     /// Whether the pictures are hashed too.
@@ -99,6 +101,9 @@ pub(in crate::sighted) struct Means<'a> {
 
 /// Bytes of weights per data type.
 pub(in crate::sighted) type Weigh<'a> = dyn Fn(&Path) -> Result<BTreeMap<String, u64>, String> + 'a;
+
+/// Whether the numbers of a report hold together.
+pub(in crate::sighted) type Audit<'a> = dyn Fn(&[u8]) -> Result<(), String> + 'a;
 
 /// Computes a score.
 pub(in crate::sighted) type Rescore<'a> = dyn Fn(&ScoreInputs<'_>) -> Result<Score, String> + 'a;
@@ -192,9 +197,9 @@ fn implied_precision(record: &ReleaseRecord) -> Status {
 /// Checks the files a record names: artifact, weights, report, comparison.
 pub(in crate::sighted) fn check_evidence(record: &ReleaseRecord, means: &Means<'_>) -> Vec<Check> {
     let mut checks = artifact_checks(record, means);
-    let (report, tree) = report_check(&record.parity.report, record.parity.report_hash, means);
-    checks.push(report);
-    checks.push(comparison_check(record, tree.as_ref().map(|(_, tree)| tree)));
+    let parity = &record.parity;
+    let report = report_checks(&parity.report, parity.report_hash, means, &mut checks);
+    checks.push(comparison_check(record, report.as_ref().map(|(_, tree)| tree)));
     checks
 }
 
@@ -220,8 +225,7 @@ pub(in crate::sighted) fn check_signoff(
     checks.push(point_check(signoff, &entry.record));
     checks.extend(artifact_checks(&entry.record, means));
     let evidence = &signoff.evidence;
-    let (check, report) = report_check(&evidence.report.path, evidence.report.hash, means);
-    checks.push(check);
+    let report = report_checks(&evidence.report.path, evidence.report.hash, means, &mut checks);
     checks.push(comparison_check(&entry.record, report.as_ref().map(|(_, tree)| tree)));
     checks.push(file_check::<ManifestHash>(
         "manifest",
@@ -404,25 +408,31 @@ fn table(weights: &BTreeMap<String, u64>) -> String {
     rows.join(", ")
 }
 
-fn report_check(
+/// The report's bytes and, when they are those recorded, whether its numbers hold together.
+fn report_checks(
     recorded: &str,
     hash: ReportHash,
     means: &Means<'_>,
-) -> (Check, Option<(Vec<u8>, Json)>) {
+    checks: &mut Vec<Check>,
+) -> Option<(Vec<u8>, Json)> {
     let subject = escape(recorded).into_owned();
-    let check = |status| Check { name: "parity-report", subject: subject.clone(), status };
+    let check = |name, status| Check { name, subject: subject.clone(), status };
     let bytes = match read_bounded(&means.root.join(recorded), MAX_EVIDENCE_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) => return (check(Status::Gone(error.to_string())), None),
+        Err(error) => {
+            checks.push(check("parity-report", Status::Gone(error.to_string())));
+            return None;
+        }
     };
-    let found = ReportHash::of(&bytes);
-    let tree = Json::parse(&bytes);
-    let status = match &tree {
-        _ if found != hash => Status::Differs { expected: hash.to_hex(), found: found.to_hex() },
-        Err(error) => Status::Wrong(error.to_string()),
-        Ok(_) => Status::Same,
+    let (status, _) = same_hash(hash.to_hex(), ReportHash::of(&bytes).as_bytes());
+    checks.push(check("parity-report", status));
+    let status = match (means.audit)(&bytes) {
+        Ok(()) => Status::Same,
+        Err(reason) => Status::Wrong(reason),
     };
-    (check(status), tree.ok().map(|tree| (bytes, tree)))
+    checks.push(check("report-sums", status));
+    let tree = Json::parse(&bytes).ok()?;
+    Some((bytes, tree))
 }
 
 fn comparison_check(record: &ReleaseRecord, report: Option<&Json>) -> Check {

@@ -13,6 +13,7 @@ use crate::domain::escape::{escape, escape_os};
 use crate::domain::manifest::{self, FixtureGroup};
 use crate::domain::taxonomy::Taxonomy;
 use crate::sighted::decision::report::ParityReport;
+use crate::sighted::runs::verdicts::{self, Sighting, VerdictError};
 use crate::store::label_file::{LabelFile, LabelFileError};
 
 /// Largest report, in bytes.
@@ -36,10 +37,8 @@ pub(in crate::sighted) struct Places {
     pub groups: Option<PathBuf>,
     /// Folder of registered margins.
     pub margins: Option<PathBuf>,
-    /// Who saw what, and when.
-    pub exposures: Vec<Exposure>,
-    /// Flagged by an analyst.
-    pub not_photographs: BTreeSet<FixtureId>,
+    /// The database of runs: who saw what and when, and what reviewers flagged. Not there: nothing seen.
+    pub runs: Option<PathBuf>,
 }
 
 /// Why evidence cannot be had.
@@ -68,6 +67,9 @@ pub(in crate::sighted) enum GatherError {
     /// A margin.
     #[error(transparent)]
     Margin(#[from] MarginError),
+    /// The database of runs.
+    #[error(transparent)]
+    Runs(#[from] VerdictError),
     /// Files that do not belong together.
     #[error(transparent)]
     Join(#[from] JoinError),
@@ -95,6 +97,9 @@ pub(in crate::sighted) fn gather(places: &Places) -> Result<Evidence, GatherErro
         Some(folder) => Margin::read_all(folder)?,
         None => Vec::new(),
     };
+    let events = places.runs.as_deref().map(verdicts::read).transpose()?.unwrap_or_default();
+    let exposures = verdicts::sightings(&events).into_iter().map(exposure_of).collect::<Vec<_>>();
+    let not_photographs = verdicts::not_photographs(&events).into_keys().collect();
     Ok(Evidence::join(&Sources {
         report: &report,
         report_hash,
@@ -102,10 +107,19 @@ pub(in crate::sighted) fn gather(places: &Places) -> Result<Evidence, GatherErro
         taxonomy: taxonomy.as_ref(),
         groups: &groups,
         groups_hash,
-        exposures: &places.exposures,
-        not_photographs: &places.not_photographs,
+        exposures: &exposures,
+        not_photographs: &not_photographs,
         margins: &margins,
     })?)
+}
+
+/// A time that cannot be read counts as before everything: nothing is called blind on its account.
+fn exposure_of(sighting: Sighting) -> Exposure {
+    Exposure {
+        rater: sighting.who,
+        fixture: sighting.fixture,
+        seen_at: sighting.seen_at.parse().unwrap_or(jiff::Timestamp::UNIX_EPOCH),
+    }
 }
 
 /// A report and the hash of its bytes.

@@ -8,6 +8,7 @@
 //! tab page  → subset  enter open  q leave  ? help
 //! ```
 
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
@@ -85,6 +86,7 @@ pub(in crate::sighted) struct ScoreScreen {
     page: usize,
     lines: Vec<String>,
     list: ListState,
+    differences_shown: BTreeSet<FixtureId>,
     size: (u16, u16),
     exit: Option<ScoreExit>,
     keymap: KeyMap<Msg>,
@@ -99,6 +101,7 @@ impl ScoreScreen {
             page: 0,
             lines: Vec::new(),
             list: ListState::default(),
+            differences_shown: BTreeSet::new(),
             size: (80, 24),
             exit: None,
             keymap: keys(),
@@ -110,6 +113,11 @@ impl ScoreScreen {
     /// How it ended; `None` while it runs, or when a signal ended it.
     pub(in crate::sighted) fn exit(&self) -> Option<ScoreExit> {
         self.exit
+    }
+
+    /// Pictures whoever looks is exposed to: the page of differences lists what models and raters said.
+    pub(in crate::sighted) fn seen(&self) -> impl Iterator<Item = FixtureId> {
+        self.differences_shown.iter().copied()
     }
 
     fn subset(&self) -> Option<&SubsetScore> {
@@ -151,6 +159,8 @@ impl ScoreScreen {
         let rows =
             if self.page() == Page::Differing { self.differing().len() } else { self.lines.len() };
         self.list.set_len(rows);
+        let listed: Vec<FixtureId> = self.differing().iter().map(|it| it.fixture).collect();
+        self.differences_shown.extend(listed);
     }
 
     fn turn(count: usize, at: usize, by: isize) -> usize {
@@ -370,6 +380,7 @@ mod tests {
         press(&mut screen, "tab tab j enter");
         let wanted = screen.score.subsets[0].differing[1].fixture;
         assert_eq!(screen.exit(), Some(ScoreExit::Review(wanted)));
+        assert_eq!(screen.seen().count(), screen.score.subsets[0].differing.len());
         let mut other = self::screen();
         press(&mut other, "t");
         assert_eq!(other.exit(), Some(ScoreExit::Threshold));

@@ -15,6 +15,7 @@
 //! ←→ move  enter choose  ? help
 //! ```
 
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use ratatui::layout::Rect;
 use super::threshold_view;
 use crate::domain::canonical::float_text;
 use crate::domain::digest::FixtureId;
+use crate::sighted::review::pictures::{Rendition, picture_id};
 use crate::sighted::score::curve::{Change, Curve, Flips};
 use crate::sighted::score::evidence::{DecisionRow, Evidence, Row};
 use crate::sighted::score::presence::Measure;
@@ -32,9 +34,9 @@ use crate::sighted::score::subset::{SubsetKind, Truth, select};
 use crate::stats::proportion::Interval;
 use crate::store::label_file::BlindStatus;
 use crate::tui::keymap::{Key, KeyMap, Modes};
+use crate::tui::picture::PictureSource;
 use crate::tui::picture::view::PictureView;
 use crate::tui::picture::worker::{Answer, PictureWorker, Request};
-use crate::tui::picture::{PictureId, PictureSource};
 use crate::tui::screen::{Input, Look, Mouse, MouseKind, Screen};
 use crate::tui::session::Session;
 use crate::tui::widgets::input::{Edit, TextInput};
@@ -163,6 +165,7 @@ pub(in crate::sighted) struct ThresholdScreen {
     pub(super) asking: bool,
     pub(super) notice: Option<String>,
     pub(super) picture: PictureView,
+    seen: BTreeSet<FixtureId>,
     size: (u16, u16),
     exit: Option<ThresholdExit>,
     keymap: KeyMap<Msg>,
@@ -202,6 +205,7 @@ impl ThresholdScreen {
             asking: false,
             notice: None,
             picture: PictureView::default(),
+            seen: BTreeSet::new(),
             size: (80, 24),
             exit: None,
             keymap: keys(),
@@ -213,6 +217,11 @@ impl ThresholdScreen {
     /// How it ended; `None` while it runs, or when a signal ended it.
     pub(in crate::sighted) fn exit(&self) -> Option<ThresholdExit> {
         self.exit
+    }
+
+    /// Pictures it has listed with what models and raters said: whoever looked is exposed to them.
+    pub(in crate::sighted) fn seen(&self) -> &BTreeSet<FixtureId> {
+        &self.seen
     }
 
     /// The subset that is shown.
@@ -249,14 +258,14 @@ impl ThresholdScreen {
         self.decisions = self.flips.move_to(to);
         self.changes = self.shown().curve.step(self.from, to);
         self.list = ListState::new(self.changes.len());
+        self.seen.extend(self.changes.iter().map(|change| self.evidence.rows[change.row].fixture));
         self.notice = None;
         self.show_picture();
     }
 
     fn show_picture(&mut self) {
-        let id = |change: &Change| PictureId {
-            content: *self.evidence.rows[change.row].fixture.as_bytes(),
-            rendition: 0,
+        let id = |change: &Change| {
+            picture_id(self.evidence.rows[change.row].fixture, Rendition::Upright)
         };
         match self.changes.get(self.list.cursor) {
             Some(change) => {

@@ -59,6 +59,9 @@ fn a_step_is_a_hundredth_and_recounts_everything() {
     assert_eq!(screen.decisions, fresh.decisions);
     assert_eq!(screen.changes, screen.shown().curve.step(0.39, 0.44));
     assert!(!screen.changes.is_empty());
+    let listed =
+        screen.changes.iter().all(|change| screen.seen().contains(&screen.row(change).fixture));
+    assert!(listed, "whoever looks is exposed to what is listed");
 }
 
 #[test]

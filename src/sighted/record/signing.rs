@@ -1,0 +1,659 @@
+//! From a workspace to a signed decision: gathers the evidence, asks a person, writes what was decided.
+//!
+//! Who answers is handed in, so the whole conversation runs in a test. The one thing that cannot be
+//! handed in is consent: the digits typed at the end are those of what was shown.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::again::{self, MARGINS};
+use super::comparison::ReportShape;
+use super::limits::{self, AcceptanceLimits, Numbers};
+use super::make::{self, ReportSource, Stated};
+use super::present;
+use super::registry::{Registry, read_bounded};
+use super::release::{ReleaseRecord, same_point};
+use super::signoff::{
+    Checked, Decision, Draft, Evidence, LabelFile, NamedFile, Product, SignRefusal, Signed, Signer,
+    disclaimers,
+};
+use super::signoff_store::{SignOffStore, StoredSignOff};
+use super::{ssh, verify};
+use crate::domain::canonical::{Json, float_text};
+use crate::domain::digest::{ArtifactHash, ContentHash, ManifestHash, ReportHash, SignOffId};
+use crate::domain::escape::{escape, escape_os};
+use crate::sighted::artifact::intake::Artifact;
+use crate::sighted::artifact::sidecar::Sidecar;
+use crate::sighted::score::compute::{Score, score};
+use crate::sighted::score::evidence::Evidence as Joined;
+use crate::sighted::score::gather::{Places, files_in, gather, shown};
+use crate::store::atomic;
+use crate::store::label_file;
+
+/// Largest report, in bytes.
+const MAX_REPORT_BYTES: usize = 64 << 20;
+
+/// A person, or a test.
+pub(in crate::sighted) trait Person {
+    /// Shows lines; they are escaped.
+    fn say(&mut self, text: &str);
+    /// Asks for one line. Nothing when the person is gone.
+    ///
+    /// # Errors
+    /// The terminal.
+    fn ask(&mut self, prompt: &str) -> io::Result<Option<String>>;
+}
+
+/// What is to be signed, and where everything lies.
+#[derive(Debug, Clone)]
+pub(in crate::sighted) struct Request {
+    /// The workspace's folder.
+    pub root: PathBuf,
+    /// Records.
+    pub records: PathBuf,
+    /// Sign-offs.
+    pub signoffs: PathBuf,
+    /// Folder of parity reports.
+    pub reports: PathBuf,
+    /// The artifact.
+    pub artifact: PathBuf,
+    /// Its sidecar, or its reference's.
+    pub sidecar: PathBuf,
+    /// The manifest.
+    pub manifest: PathBuf,
+    /// A report the person insists on.
+    pub report: Option<PathBuf>,
+    /// Where the score's evidence lies; its report is filled in here.
+    pub score: Places,
+    /// What is stated about the artifact, for a record that is not there yet.
+    pub stated: Stated,
+    /// Who signs, when stated already.
+    pub name: Option<String>,
+    /// As what.
+    pub role: String,
+    /// SSH key to sign with.
+    pub key: Option<PathBuf>,
+    /// Beginning of the id of the sign-off this one takes the place of.
+    pub supersedes: Option<String>,
+    /// Stand beside earlier sign-offs instead.
+    pub alongside: bool,
+    /// How the operating point was chosen, in a word.
+    pub method: String,
+    /// Now: UTC, whole seconds.
+    pub now: String,
+    /// What writes.
+    pub product: Product,
+}
+
+/// What signing wrote.
+#[derive(Debug, Clone)]
+pub(in crate::sighted) struct Written {
+    /// The record.
+    pub record: PathBuf,
+    /// The sign-off.
+    pub signoff: PathBuf,
+    /// The signature beside it.
+    pub signature: Option<PathBuf>,
+    /// The whole id of the sign-off.
+    pub id: SignOffId,
+    /// The decision.
+    pub decision: Decision,
+    /// The operating point, as canonical text.
+    pub point: String,
+}
+
+/// Why nothing was signed.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::sighted) enum SigningFault {
+    /// A rule of signing.
+    #[error(transparent)]
+    Refused(#[from] SignRefusal),
+    /// A rule of records.
+    #[error(transparent)]
+    Record(#[from] super::refusal::Refusal),
+    /// The registry.
+    #[error(transparent)]
+    Registry(#[from] super::registry::RegistryFault),
+    /// The key.
+    #[error(transparent)]
+    Key(#[from] ssh::SignatureFault),
+    /// A write.
+    #[error(transparent)]
+    Write(#[from] atomic::WriteError),
+    /// The person is gone, or the terminal is.
+    #[error("nothing was signed: {0}")]
+    Gone(String),
+    /// Anything that is missing or does not fit.
+    #[error("{0}")]
+    Cannot(String),
+}
+
+fn cannot(error: impl std::fmt::Display) -> SigningFault {
+    SigningFault::Cannot(error.to_string())
+}
+
+/// A report about the artifact, at the point it was measured.
+#[derive(Debug)]
+struct Measured {
+    path: PathBuf,
+    shown: String,
+    hash: ReportHash,
+    tree: Json,
+    point: f64,
+    generated_at: String,
+}
+
+impl Measured {
+    fn source(&self) -> ReportSource<'_> {
+        ReportSource { tree: &self.tree, hash: self.hash, path: &self.shown }
+    }
+}
+
+/// Holds the whole conversation and writes its outcome. Nothing is written before the digits are typed.
+///
+/// # Errors
+/// Whatever is in the way; nothing is signed then.
+pub(in crate::sighted) fn sign(
+    request: &Request,
+    person: &mut dyn Person,
+) -> Result<Written, SigningFault> {
+    let artifact = Artifact::open(&request.artifact).map_err(cannot)?;
+    let measured = measured_reports(request, artifact.hash())?;
+    show_points(&request.artifact, &measured, person);
+    let point = ask_point(person)?;
+    let registry = Registry::at(&request.records);
+    let report = choose_report(&measured, point, &registry)?;
+    let (record, file) = record_at(request, &artifact, point, report, &registry)?;
+    let (joined, scored) = score_at(request, report, point)?;
+    let evidence = evidence_of(request, report, joined.as_ref(), scored.as_ref())?;
+    let mut numbers = verify::numbers_of(&report.tree, point)
+        .ok_or_else(|| cannot(format!("the report counts nothing at {}", float_text(point))))?;
+    numbers.labelled = scored.as_ref().and_then(again::labelled);
+    show_evidence(&record, &numbers, scored.as_ref(), person);
+    let supersedes = superseded(request, artifact.hash(), person)?;
+    let statement = ask_statement(request, &record, &numbers, person)?;
+    let key_id = request.key.as_deref().map(ssh::fingerprint).transpose()?;
+    let draft = Draft {
+        record,
+        record_file: file,
+        operating_point: point,
+        method: request.method.clone(),
+        chosen_on_same_data: statement.chosen_on_same_data,
+        limits: statement.limits,
+        evidence,
+        numbers,
+        decision: statement.decision,
+        reason: statement.reason,
+        licenses: statement.licenses,
+        does_not_license: statement.does_not_license,
+        supersedes,
+        signer: Signer { name: statement.name, key_id, role: request.role.clone() },
+        signed_at: request.now.clone(),
+        product: request.product.clone(),
+    };
+    let decision = draft.decision;
+    let signed = confirm(draft.check()?, person)?;
+    write(request, &registry, &signed, scored.as_ref(), decision, point)
+}
+
+fn measured_reports(
+    request: &Request,
+    artifact: ArtifactHash,
+) -> Result<Vec<Measured>, SigningFault> {
+    let paths = match &request.report {
+        Some(path) => vec![path.clone()],
+        None => files_in(&request.reports, "json").map_err(cannot)?,
+    };
+    let mut found = Vec::new();
+    for path in paths {
+        let Ok(bytes) = read_bounded(&path, MAX_REPORT_BYTES) else { continue };
+        let Ok(tree) = Json::parse(&bytes) else { continue };
+        let audit = again::audit(&bytes);
+        let about = |side| tree.at(&["artifacts", side, "sha256"]).and_then(Json::as_str);
+        let hash = artifact.to_hex();
+        let is_about = about("b") == Some(hash.as_str()) || about("a") == Some(hash.as_str());
+        let point = tree.at(&["decode", "confThresholdRecommended"]).and_then(Json::as_f64);
+        let (Some(ReportShape::Onnx), true, Some(point)) =
+            (ReportShape::of(&tree), is_about, point)
+        else {
+            continue;
+        };
+        audit.map_err(|reason| cannot(format!("{}: {reason}", escape_os(path.as_os_str()))))?;
+        let generated_at = tree.get("generatedAt").and_then(Json::as_str).unwrap_or_default();
+        found.push(Measured {
+            shown: shown(&path, Some(&request.root)),
+            hash: ReportHash::of(&bytes),
+            generated_at: generated_at.to_owned(),
+            point,
+            tree,
+            path,
+        });
+    }
+    // A comparison of the artifact as candidate says what converting it did; as reference it does not.
+    let as_candidate = |report: &Measured| {
+        report.tree.at(&["artifacts", "b", "sha256"]).and_then(Json::as_str)
+            == Some(artifact.to_hex().as_str())
+    };
+    if found.iter().any(as_candidate) {
+        found.retain(as_candidate);
+    }
+    if found.is_empty() {
+        let place = request.report.as_deref().unwrap_or(&request.reports);
+        return Err(cannot(format!(
+            "no parity report about artifact {artifact} in {}; `flipside parity` makes one",
+            escape_os(place.as_os_str())
+        )));
+    }
+    found.sort_by(|left, right| {
+        left.point
+            .total_cmp(&right.point)
+            .then_with(|| left.generated_at.cmp(&right.generated_at))
+            .then_with(|| left.path.cmp(&right.path))
+    });
+    Ok(found)
+}
+
+fn show_points(artifact: &Path, measured: &[Measured], person: &mut dyn Person) {
+    person.say(&format!("Signing {}", escape_os(artifact.as_os_str())));
+    for report in measured {
+        person.say(&format!(
+            "  measured at {} on {}: {}",
+            float_text(report.point),
+            escape(&report.generated_at),
+            escape(&report.shown)
+        ));
+    }
+}
+
+fn ask_point(person: &mut dyn Person) -> Result<f64, SigningFault> {
+    loop {
+        let line = ask(person, "Operating point (type the confidence threshold): ")?;
+        match line.parse::<f64>() {
+            Ok(point) if point > 0.0 && point < 1.0 => return Ok(point),
+            _ => person.say("  expected a number above 0 and below 1"),
+        }
+    }
+}
+
+/// The report a record at this point stands on already, else the newest.
+fn choose_report<'a>(
+    measured: &'a [Measured],
+    point: f64,
+    registry: &Registry,
+) -> Result<&'a Measured, SigningFault> {
+    let here: Vec<&Measured> =
+        measured.iter().filter(|report| same_point(report.point, point)).collect();
+    let listing = registry.list()?;
+    let pinned = here.iter().find(|report| {
+        listing.records.iter().any(|entry| entry.record.parity.report_hash == report.hash)
+    });
+    pinned.or(here.last()).copied().ok_or_else(|| {
+        let points: Vec<String> = measured.iter().map(|report| float_text(report.point)).collect();
+        SigningFault::Refused(SignRefusal::NotMeasured {
+            measured: points.join(" and "),
+            typed: float_text(point),
+        })
+    })
+}
+
+/// The record at the point and the bytes of its file: one that is there, one made from it, or a new one.
+fn record_at(
+    request: &Request,
+    artifact: &Artifact,
+    point: f64,
+    report: &Measured,
+    registry: &Registry,
+) -> Result<(ReleaseRecord, Vec<u8>), SigningFault> {
+    let listing = registry.list()?;
+    let mut about: Vec<_> = listing
+        .records
+        .iter()
+        .filter(|entry| entry.record.identity.artifact == artifact.hash())
+        .collect();
+    about.sort_by(|left, right| left.record.registered_at().cmp(right.record.registered_at()));
+    let here = about.iter().rev().find(|entry| {
+        same_point(entry.record.identity.confidence, point)
+            && entry.record.parity.report_hash == report.hash
+    });
+    if let Some(entry) = here {
+        let file = read_bounded(&entry.path, super::release::MAX_BYTES).map_err(cannot)?;
+        return Ok((entry.record.clone(), file));
+    }
+    let record = match about.last() {
+        Some(entry) => make::at_point(&entry.record, point, report.source(), &request.now)?,
+        None => {
+            let sidecar = Sidecar::open(&request.sidecar).map_err(cannot)?;
+            let stated = Stated { confidence: Some(point), ..request.stated.clone() };
+            let path = shown(&request.artifact, Some(&request.root));
+            make::make(artifact, &path, &sidecar, report.source(), &stated, &request.now)?
+        }
+    };
+    let file = record.file_text().into_bytes();
+    Ok((record, file))
+}
+
+fn score_at(
+    request: &Request,
+    report: &Measured,
+    point: f64,
+) -> Result<(Option<Joined>, Option<Score>), SigningFault> {
+    if request.score.labels.is_empty() {
+        return Ok((None, None));
+    }
+    let places = Places { report: report.path.clone(), ..request.score.clone() };
+    let joined = gather(&places).map_err(cannot)?;
+    let scored = score(&joined, point);
+    Ok((Some(joined), Some(scored)))
+}
+
+fn evidence_of(
+    request: &Request,
+    report: &Measured,
+    joined: Option<&Joined>,
+    scored: Option<&Score>,
+) -> Result<Evidence, SigningFault> {
+    let named = |path: &Path| -> Result<NamedFile<ContentHash>, SigningFault> {
+        let (hash, _) = verify::hash_file(path)
+            .map_err(|reason| cannot(format!("{}: {reason}", escape_os(path.as_os_str()))))?;
+        let path = shown(path, Some(&request.root));
+        Ok(NamedFile { path, hash: ContentHash::from_bytes(hash) })
+    };
+    let manifest = named(&request.manifest)?;
+    let mut labels = Vec::new();
+    for entry in joined.iter().flat_map(|joined| &joined.label_files) {
+        let file = label_file::LabelFile::read(&request.root.join(&entry.path)).map_err(cannot)?;
+        labels.push(LabelFile {
+            file: NamedFile { path: entry.path.clone(), hash: entry.hash },
+            blind: entry.blind.word().to_owned(),
+            chain_head: file.header.chain_head.map(|head| head.to_hex()),
+        });
+    }
+    let used = |path: &Option<PathBuf>| match (path, joined) {
+        (Some(path), Some(_)) => named(path).map(Some),
+        _ => Ok(None),
+    };
+    let margin = joined.and_then(|joined| joined.margin.as_ref()).map(|applied| {
+        let hash = applied.margin.hash();
+        NamedFile { path: format!("{MARGINS}/{}.json", hash.short()), hash }
+    });
+    let blind = scored.and_then(Score::all).and_then(|all| all.blind);
+    let exclusions = scored.map(|scored| &scored.unjoined).into_iter().flatten();
+    Ok(Evidence {
+        report: NamedFile { path: report.shown.clone(), hash: report.hash },
+        manifest: NamedFile {
+            path: manifest.path,
+            hash: ManifestHash::from_bytes(*manifest.hash.as_bytes()),
+        },
+        taxonomy: used(&request.score.taxonomy)?,
+        groups: used(&request.score.groups)?,
+        margin,
+        labels,
+        metrics: scored.map(|scored| {
+            let hash = scored.hash();
+            NamedFile { path: score_path(hash), hash }
+        }),
+        blind_status: blind.map_or("none", label_file::BlindStatus::word).to_owned(),
+        exclusions: exclusions
+            .map(|item| format!("{} {}: {}", item.kind, item.name, item.reason))
+            .collect(),
+        subsets: scored
+            .map(|scored| scored.subsets.iter().map(|subset| subset.kind.name()).collect())
+            .unwrap_or_default(),
+    })
+}
+
+fn score_path(hash: ContentHash) -> String {
+    format!("records/scores/{}.json", hash.short())
+}
+
+fn show_evidence(
+    record: &ReleaseRecord,
+    numbers: &Numbers,
+    scored: Option<&Score>,
+    person: &mut dyn Person,
+) {
+    person.say(&format!(
+        "Record {} ({} {})",
+        record.record_id.short(),
+        escape(&record.identity.model_name),
+        escape(&record.version)
+    ));
+    if !record.measured_on_target() {
+        person.say("  NOT measured on its target: these numbers are about the conversion, not the deployment");
+    }
+    let real = numbers.real_flips.map_or_else(|| "?".to_owned(), |real| real.to_string());
+    person.say(&format!(
+        "  {} slot flips, {real} real flips, {} class flips over {} fixtures",
+        numbers.slot_flips, numbers.class_flips, numbers.compared
+    ));
+    match scored {
+        None => person.say("  no labels: what these changes cost is not known"),
+        Some(scored) => {
+            for sentence in &scored.sentences {
+                person.say(&format!("  {}", escape(sentence)));
+            }
+        }
+    }
+}
+
+fn superseded(
+    request: &Request,
+    artifact: ArtifactHash,
+    person: &mut dyn Person,
+) -> Result<Option<SignOffId>, SigningFault> {
+    let found = SignOffStore::at(&request.signoffs).list();
+    if let Some(fault) = found.faults.first() {
+        let path = escape_os(fault.path.as_os_str());
+        return Err(cannot(format!("{path}: {}; mend this first", fault.reason)));
+    }
+    let standing: Vec<&StoredSignOff> = found
+        .standing()
+        .filter(|stored| stored.signoff.record.artifact == artifact)
+        .filter(|stored| {
+            let wanted = request.supersedes.as_deref();
+            wanted.is_none_or(|wanted| stored.signoff.id.to_hex().starts_with(wanted))
+        })
+        .collect();
+    match (standing.as_slice(), request.alongside) {
+        ([], _) if request.supersedes.is_some() => {
+            Err(cannot("no standing sign-off on this artifact has an id that begins like that"))
+        }
+        ([], _) | (_, true) => Ok(None),
+        ([one], false) => {
+            let earlier = &one.signoff;
+            person.say(&format!(
+                "This takes the place of sign-off {} ({} at {} by {})",
+                earlier.id.short(),
+                earlier.decision.word(),
+                float_text(earlier.operating_point),
+                escape(&earlier.signer.name)
+            ));
+            Ok(Some(earlier.id))
+        }
+        (several, false) => {
+            let ids: Vec<String> = several.iter().map(|stored| stored.signoff.id.short()).collect();
+            Err(cannot(format!(
+                "several sign-offs stand on this artifact ({}); say which one with --supersedes, or --alongside",
+                ids.join(", ")
+            )))
+        }
+    }
+}
+
+/// What only the person can say.
+struct Statement {
+    limits: AcceptanceLimits,
+    decision: Decision,
+    reason: String,
+    licenses: Vec<String>,
+    does_not_license: Vec<String>,
+    chosen_on_same_data: bool,
+    name: String,
+}
+
+fn ask_statement(
+    request: &Request,
+    record: &ReleaseRecord,
+    numbers: &Numbers,
+    person: &mut dyn Person,
+) -> Result<Statement, SigningFault> {
+    let limits = ask_limits(numbers, person)?;
+    person.say(&format!("Limits: {}", present::limits_text(&limits)));
+    person.say(present::findings_text(&limits::judge(&limits, numbers)).trim_end());
+    let chosen_on_same_data =
+        ask_yes_no(person, "Was this point chosen by looking at these same fixtures? (yes/no): ")?;
+    let decision = loop {
+        let word = ask(person, "Decision (accept/reject/defer): ")?;
+        match Decision::of_word(&word) {
+            Some(decision) => break decision,
+            None => person.say("  expected accept, reject or defer, spelled out"),
+        }
+    };
+    let reason = ask_filled(person, "Reason: ")?;
+    let licenses = match ask(person, "It licenses (Enter for nothing in particular): ")? {
+        line if line.is_empty() => Vec::new(),
+        line => vec![line],
+    };
+    let mut does_not_license = disclaimers(record);
+    person.say("It does not license:");
+    for line in &does_not_license {
+        person.say(&format!("  - {line}"));
+    }
+    loop {
+        let line = ask(person, "Nor (Enter when that is all): ")?;
+        if line.is_empty() {
+            break;
+        }
+        does_not_license.push(line);
+    }
+    let name = match &request.name {
+        Some(name) => name.clone(),
+        None => ask_filled(person, "Your name (as allowed-signers files know you): ")?,
+    };
+    Ok(Statement {
+        limits,
+        decision,
+        reason,
+        licenses,
+        does_not_license,
+        chosen_on_same_data,
+        name,
+    })
+}
+
+fn ask_limits(
+    numbers: &Numbers,
+    person: &mut dyn Person,
+) -> Result<AcceptanceLimits, SigningFault> {
+    person.say("Acceptance limits: a number, or `none` for not limited.");
+    let real = numbers.real_flips.map_or_else(|| "unknown".to_owned(), |real| real.to_string());
+    let (positives, negatives) = numbers
+        .labelled
+        .map_or((0, 0), |labelled| (labelled.recall.table.n(), labelled.false_positives.table.n()));
+    let mut limits = AcceptanceLimits::none();
+    limits.slot_flips =
+        ask_count(person, &format!("  slot flips at most (now {}): ", numbers.slot_flips))?;
+    limits.real_flips = ask_count(person, &format!("  real flips at most (now {real}): "))?;
+    limits.class_flips =
+        ask_count(person, &format!("  mislabels at most (now {}): ", numbers.class_flips))?;
+    limits.recall_margin = ask_share(person, "  recall may fall by, as a share like 0.05: ")?;
+    limits.false_positive_margin =
+        ask_share(person, "  false-positive rate may rise by, as a share like 0.05: ")?;
+    limits.min_positives =
+        ask_count(person, &format!("  images with litter at least (now {positives}): "))?;
+    limits.min_negatives =
+        ask_count(person, &format!("  clean images at least (now {negatives}): "))?;
+    Ok(limits)
+}
+
+fn ask_count(person: &mut dyn Person, prompt: &str) -> Result<Option<u64>, SigningFault> {
+    loop {
+        let line = ask(person, prompt)?;
+        match line.parse::<u64>() {
+            Ok(limit) => return Ok(Some(limit)),
+            Err(_) if line == "none" => return Ok(None),
+            Err(_) => person.say("    expected a whole number, or none"),
+        }
+    }
+}
+
+fn ask_share(person: &mut dyn Person, prompt: &str) -> Result<Option<f64>, SigningFault> {
+    loop {
+        let line = ask(person, prompt)?;
+        match line.parse::<f64>() {
+            Ok(share) if (0.0..=1.0).contains(&share) => return Ok(Some(share)),
+            _ if line == "none" => return Ok(None),
+            _ => person.say("    expected a share from 0 to 1, or none"),
+        }
+    }
+}
+
+fn ask_yes_no(person: &mut dyn Person, prompt: &str) -> Result<bool, SigningFault> {
+    loop {
+        match ask(person, prompt)?.as_str() {
+            "yes" => return Ok(true),
+            "no" => return Ok(false),
+            _ => person.say("  expected yes or no"),
+        }
+    }
+}
+
+fn ask_filled(person: &mut dyn Person, prompt: &str) -> Result<String, SigningFault> {
+    loop {
+        let line = ask(person, prompt)?;
+        if !line.is_empty() {
+            return Ok(line);
+        }
+        person.say("  something must stand here");
+    }
+}
+
+fn ask(person: &mut dyn Person, prompt: &str) -> Result<String, SigningFault> {
+    match person.ask(prompt) {
+        Ok(Some(line)) => Ok(line.trim().to_owned()),
+        Ok(None) => Err(SigningFault::Gone("the input ended".to_owned())),
+        Err(error) => Err(SigningFault::Gone(error.to_string())),
+    }
+}
+
+/// Shows exactly what is signed, and asks for its digits.
+fn confirm(checked: Checked, person: &mut dyn Person) -> Result<Signed, SigningFault> {
+    person.say("This is what you sign:");
+    // ASCII and laid out: nothing in it can be hidden.
+    person.say(&checked.payload().to_file());
+    let digits = checked.digits();
+    let typed = ask(person, &format!("Type {digits} to sign, anything else to stop: "))?;
+    Ok(checked.confirm(&typed)?)
+}
+
+/// Signature first, since it may fail; then what the sign-off names; the sign-off last.
+fn write(
+    request: &Request,
+    registry: &Registry,
+    signed: &Signed,
+    scored: Option<&Score>,
+    decision: Decision,
+    point: f64,
+) -> Result<Written, SigningFault> {
+    let signature = request.key.as_deref().map(|key| ssh::sign(key, &signed.file)).transpose()?;
+    if let Some(scored) = scored {
+        let text = scored.to_json().to_canonical();
+        let path = request.root.join(score_path(scored.hash()));
+        match atomic::create_new(&path, text.as_bytes()) {
+            Err(error) if error.source.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(error.into());
+            }
+            _ => {}
+        }
+    }
+    let stored = registry.register(&signed.record)?;
+    let path = SignOffStore::at(&request.signoffs).create(signed, signature.as_deref())?;
+    Ok(Written {
+        record: stored.path().to_owned(),
+        signature: signature.map(|_| path.with_extension("sig")),
+        signoff: path,
+        id: signed.id,
+        decision,
+        point: float_text(point),
+    })
+}
