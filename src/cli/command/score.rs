@@ -5,10 +5,15 @@ use std::path::PathBuf;
 use super::Globals;
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::escape_os;
+use crate::domain::shard::RaterName;
 use crate::sighted::entry::score::{
     MarginQuestion, ScoreFormat, ScoreQuestion, register_margin, score_labels,
 };
+use crate::sighted::entry::score_screen::{Browse, BrowseEnd, Purpose, prepare_browse};
 use crate::store::workspace::{Workspace, WorkspaceError};
+use crate::tui::picture::probe::Graphics;
+use crate::tui::session::{self, Options, Session};
+use crate::tui::terminal;
 
 /// Arguments of `flipside score`.
 #[derive(Debug, clap::Args)]
@@ -37,6 +42,12 @@ pub struct Args {
     /// Write Markdown, for a pull request
     #[arg(long, group = "format")]
     markdown: bool,
+    /// Page through the numbers and move the threshold, full screen
+    #[arg(long, group = "format")]
+    browse: bool,
+    /// With --browse: who looks; their later labels of images listed there are not blind
+    #[arg(long, value_name = "NAME", requires = "browse")]
+    reviewer: Option<RaterName>,
     /// Write down, before labels are sealed, within which difference two artifacts will count as
     /// equivalent: a share, like 0.05 for five points. Scores nothing
     #[arg(long, value_name = "SHARE", requires = "question", conflicts_with = "format")]
@@ -64,6 +75,9 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         taxonomy: args.taxonomy.clone(),
         groups: args.groups.clone(),
     };
+    if args.browse {
+        return browse(&question, args, globals);
+    }
     let format = match (args.json, args.csv, args.markdown) {
         (true, _, _) => ScoreFormat::Json,
         (_, true, _) => ScoreFormat::Csv,
@@ -77,6 +91,54 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     }
     output::result(&answer.text)?;
     Ok(Outcome::Done)
+}
+
+fn browse(question: &ScoreQuestion, args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
+    if !session::is_possible() {
+        output::note(
+            "flipside: --browse needs a terminal; `flipside score` and `flipside score --json` print the same numbers",
+        );
+        return Ok(Outcome::Unanswered);
+    }
+    let workspace = workspace_if_any(globals)?;
+    let mut browse = prepare_browse(question, workspace.as_ref())?;
+    let end = {
+        let mut session = Session::open(Options::from_environment(Graphics::Auto))?;
+        browse.run(Purpose::Look, &mut session)?
+    };
+    write_exposure(&browse, args.reviewer.as_ref(), globals, workspace.as_ref());
+    match end {
+        BrowseEnd::Left | BrowseEnd::Chosen(_) => {}
+        BrowseEnd::Review { fixture, report } => output::note(&format!(
+            "to review it: flipside review --report {} --at {}",
+            escape_os(report.as_os_str()),
+            &fixture[..12.min(fixture.len())]
+        )),
+        BrowseEnd::Ended(ended) => terminal::finish(ended),
+    }
+    Ok(Outcome::Done)
+}
+
+/// Writes down who looked, or says why not: scores stay honest only if this is known.
+pub(super) fn write_exposure(
+    browse: &Browse,
+    reviewer: Option<&RaterName>,
+    globals: &Globals,
+    workspace: Option<&Workspace>,
+) {
+    let own = || {
+        let name = std::env::var("USER").or_else(|_| std::env::var("USERNAME")).ok()?;
+        name.to_lowercase().parse::<RaterName>().ok()
+    };
+    let (Some(who), Some(workspace)) = (reviewer.cloned().or_else(own), workspace) else {
+        output::note(
+            "who looked is not known, so it is not written down; name them with --reviewer",
+        );
+        return;
+    };
+    if let Err(error) = browse.record_exposure(&who, &globals.clock.stamp(), workspace) {
+        output::note(&format!("that {who} looked could not be written down: {error:#}"));
+    }
 }
 
 /// A report and label files suffice, so being outside a workspace is no error; a broken one is.

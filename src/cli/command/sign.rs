@@ -5,8 +5,17 @@ use std::path::PathBuf;
 
 use super::Globals;
 use super::record::{StatementArgs, say};
+use super::score::write_exposure;
 use crate::cli::output::{self, Outcome};
+use crate::domain::canonical::float_text;
+use crate::domain::escape::escape_os;
+use crate::sighted::entry::score::ScoreQuestion;
+use crate::sighted::entry::score_screen::{BrowseEnd, Purpose, prepare_browse};
 use crate::sighted::entry::sign::{SignQuestion, Talk, sign};
+use crate::store::workspace::Workspace;
+use crate::tui::picture::probe::Graphics;
+use crate::tui::session::{self, Options, Session};
+use crate::tui::terminal;
 
 /// Arguments of `flipside sign`.
 #[derive(Debug, clap::Args)]
@@ -61,6 +70,15 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Unanswered);
     }
     let workspace = globals.workspace()?;
+    let screen = !args.plain && session::is_possible();
+    let mut method = "typed";
+    if screen {
+        match on_curves(args, &workspace, globals)? {
+            Looked::Stopped(outcome) => return Ok(outcome),
+            Looked::Chosen => method = "threshold-screen",
+            Looked::NothingToShow => {}
+        }
+    }
     let question = SignQuestion {
         artifact: args.artifact.clone(),
         sidecar: args.sidecar.clone(),
@@ -72,10 +90,67 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         key: args.key.clone(),
         supersedes: args.supersedes.clone(),
         alongside: args.alongside,
-        method: "typed".to_owned(),
+        method: method.to_owned(),
         now: globals.clock.stamp(),
     };
     say(&sign(&question, &workspace, &mut Terminal)?, args.json)
+}
+
+/// What came of the curves.
+enum Looked {
+    /// A threshold was chosen; it still has to be typed.
+    Chosen,
+    /// There are no labels to draw curves of.
+    NothingToShow,
+    /// The person left.
+    Stopped(Outcome),
+}
+
+/// Shows recall and false positives over the threshold. What is chosen there is said, and typed when
+/// signing: a cursor is too easily one step off.
+fn on_curves(args: &Args, workspace: &Workspace, globals: &Globals) -> anyhow::Result<Looked> {
+    let question = ScoreQuestion {
+        report: args.report.clone(),
+        labels: args.labels.clone(),
+        ..ScoreQuestion::default()
+    };
+    let mut browse = match prepare_browse(&question, Some(workspace)) {
+        Ok(browse) => browse,
+        Err(error) => {
+            output::note(&format!("no curves to choose on: {error:#}"));
+            return Ok(Looked::NothingToShow);
+        }
+    };
+    let end = {
+        let mut session = Session::open(Options::from_environment(Graphics::Auto))?;
+        browse.run(Purpose::Choose, &mut session)?
+    };
+    write_exposure(&browse, None, globals, Some(workspace));
+    Ok(match end {
+        BrowseEnd::Chosen(threshold) => {
+            output::note(&format!(
+                "chosen on the curves: {}; it was chosen on the same data as its numbers",
+                float_text(threshold)
+            ));
+            Looked::Chosen
+        }
+        BrowseEnd::Review { fixture, report } => {
+            output::note(&format!(
+                "nothing is signed; to review the image: flipside review --report {} --at {}",
+                escape_os(report.as_os_str()),
+                &fixture[..12.min(fixture.len())]
+            ));
+            Looked::Stopped(Outcome::Unanswered)
+        }
+        BrowseEnd::Left => {
+            output::note("no threshold was chosen, so nothing is signed");
+            Looked::Stopped(Outcome::Unanswered)
+        }
+        BrowseEnd::Ended(ended) => {
+            terminal::finish(ended);
+            Looked::Stopped(Outcome::Unanswered)
+        }
+    })
 }
 
 /// The person at the terminal: questions on stderr, so that stdout holds the result alone.

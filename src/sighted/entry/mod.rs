@@ -5,4 +5,5 @@ pub mod merge;
 pub mod record;
 pub mod runtime;
 pub mod score;
+pub mod score_screen;
 pub mod sign;

@@ -264,6 +264,7 @@ pub fn sign(
             taxonomy,
             groups: config.fixtures.groups.as_ref().map(|groups| workspace.resolve(groups)),
             margins: Some(workspace.records_dir().join("margins")),
+            runs: Some(workspace.runs_database()),
             ..Places::default()
         },
         stated: question.statement.to_stated()?,

@@ -22,6 +22,7 @@ use crate::domain::escape::escape;
 use crate::sighted::score::compute::{Differing, Score, SubsetScore};
 use crate::sighted::score::text::{badge, category_lines, subset_lines};
 use crate::sighted::score::wire::truth_word;
+use crate::tui::event_loop::Ended;
 use crate::tui::help::hint_bar;
 use crate::tui::keymap::{KeyMap, Modes};
 use crate::tui::screen::{Input, Look, Mouse, MouseKind, Screen};
@@ -324,16 +325,15 @@ fn keys() -> KeyMap<Msg> {
         .bind(Modes::ALL, "q esc", "leave", "leave", "leave", Msg::Leave)
 }
 
-/// Runs the screen; `None` when a signal ended it.
+/// Runs the screen; [`ScoreScreen::exit`] tells what is wanted next.
 ///
 /// # Errors
 /// Drawing failed.
 pub(in crate::sighted) fn run(
     session: &mut Session,
     screen: &mut ScoreScreen,
-) -> io::Result<Option<ScoreExit>> {
-    session.run(screen, &crossbeam_channel::never(), |never| match never {})?;
-    Ok(screen.exit())
+) -> io::Result<Ended> {
+    session.run(screen, &crossbeam_channel::never(), |never| match never {})
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ use crate::sighted::score::presence::Measure;
 use crate::sighted::score::subset::{SubsetKind, Truth, select};
 use crate::stats::proportion::Interval;
 use crate::store::label_file::BlindStatus;
+use crate::tui::event_loop::Ended;
 use crate::tui::keymap::{Key, KeyMap, Modes};
 use crate::tui::picture::PictureSource;
 use crate::tui::picture::view::PictureView;
@@ -345,8 +346,8 @@ impl ThresholdScreen {
     }
 }
 
-/// Runs the screen until something is chosen or left; `None` when a signal ended it. Pictures come from
-/// `pictures`, if any.
+/// Runs the screen until something is chosen or left; [`ThresholdScreen::exit`] tells what. Pictures come
+/// from `pictures`, if any.
 ///
 /// # Errors
 /// Drawing failed, or the system gives no thread.
@@ -354,7 +355,7 @@ pub(in crate::sighted) fn run(
     session: &mut Session,
     screen: &mut ThresholdScreen,
     pictures: Option<Arc<dyn PictureSource>>,
-) -> io::Result<Option<ThresholdExit>> {
+) -> io::Result<Ended> {
     let (sender, answers) = crossbeam_channel::unbounded();
     let answer = move |answer: Answer| {
         // The screen has gone when nobody listens.
@@ -366,8 +367,7 @@ pub(in crate::sighted) fn run(
         if let Some(worker) = &worker {
             worker.request(*request);
         }
-    })?;
-    Ok(screen.exit())
+    })
 }
 
 /// Where the mouse is, as a place in cells.
