@@ -1,5 +1,6 @@
 //! What the command line may call. Plain arguments in, plain outcomes out; no inner type crosses.
 
+pub mod export;
 pub mod inspect;
 pub mod merge;
 pub mod record;

@@ -59,18 +59,17 @@ fn inert(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
-            // A mention or a bare address would become a link.
+            // A mention, an issue number or a bare address would become a link.
             '@' => out.push_str("&#64;"),
-            ':' => out.push_str("&#58;"),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '#' | '+' | '!' | '|'
-            | '~' => {
+            '#' => out.push_str("&#35;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '|' | '~' => {
                 out.push('\\');
                 out.push(character);
             }
             plain => out.push(plain),
         }
     }
-    out
+    out.replace("://", ":&#47;/").replace("www.", "www&#46;")
 }
 
 fn push_list(out: &mut String, heading: &str, items: &[String]) {

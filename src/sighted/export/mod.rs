@@ -4,6 +4,7 @@
 //! The same evidence gives the same bytes: no clock, no random order, no path of this machine.
 
 mod base64;
+pub(in crate::sighted) mod build;
 pub(in crate::sighted) mod dossier;
 pub(in crate::sighted) mod html;
 pub(in crate::sighted) mod markdown;

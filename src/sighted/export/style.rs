@@ -17,6 +17,7 @@ p{margin:.5rem 0}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.9rem;width:100%}
 th,td{padding:.3rem .55rem;text-align:right;border-bottom:1px solid var(--line);vertical-align:top;white-space:nowrap}
+th{white-space:normal;min-width:4.5rem;vertical-align:bottom}
 th{font-weight:600;background:var(--soft)}
 th:first-child,td:first-child,td.t,th.t{text-align:left}
 td.w{white-space:normal;min-width:12rem}
@@ -53,6 +54,7 @@ svg text{font:11px system-ui,sans-serif;fill:var(--dim)}
 .decision{border:2px solid var(--ink);border-radius:6px;padding:.5rem .9rem;margin:1rem 0;break-inside:avoid}
 .decision.old{border-color:var(--line);color:var(--dim)}
 .decision strong{text-transform:uppercase;letter-spacing:.05em}
+@media (max-width:40rem){svg.curve text{font-size:18px}.say{padding-left:1.1rem}}
 @media print{body{max-width:none;padding:0;font-size:11pt}.wide{overflow:visible}h2,h3{break-after:avoid}tr,svg,.card{break-inside:avoid}a{color:inherit}}
 @page{margin:15mm}
 ";
