@@ -154,7 +154,7 @@ impl Sketch {
     }
 
     fn count(&self) -> u64 {
-        self.counts.iter().sum::<u64>() + self.zeros
+        self.counts.iter().fold(self.zeros, |sum, count| sum.saturating_add(*count))
     }
 
     fn extend(&mut self, values: &[f64]) {
@@ -169,10 +169,12 @@ impl Sketch {
     }
 
     fn merge(&mut self, other: &Self) {
-        self.zeros += other.zeros;
+        // Counts may come out of a file; a forged one must not overflow.
+        self.zeros = self.zeros.saturating_add(other.zeros);
         for (offset, count) in other.counts.iter().enumerate() {
             if *count > 0 {
-                *self.slot(other.first + offset) += count;
+                let slot = self.slot(other.first + offset);
+                *slot = slot.saturating_add(*count);
             }
         }
     }
@@ -206,7 +208,7 @@ impl Sketch {
             return 0.0;
         }
         for (offset, count) in self.counts.iter().enumerate() {
-            seen += count;
+            seen = seen.saturating_add(*count);
             if rank < seen {
                 let low = FIRST_BUCKET + (self.first + offset) as u64;
                 let middle = (low << SHIFT) | (1 << (SHIFT - 1));

@@ -85,7 +85,7 @@ impl Spread {
             _ => (self.max.max(other.max), self.min.min(other.min)),
         };
         self.sum.merge(other.sum);
-        self.count += other.count;
+        self.count = self.count.saturating_add(other.count);
     }
 
     /// Mean; 0 when there is no value.
@@ -96,16 +96,18 @@ impl Spread {
 
 impl DeltaSums {
     fn merge(&mut self, other: &Self) {
-        self.non_finite.a += other.non_finite.a;
-        self.non_finite.b += other.non_finite.b;
-        self.compared += other.compared;
+        // Counts of merged states come out of files: a forged one must not overflow.
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.non_finite.a, other.non_finite.a);
+        add(&mut self.non_finite.b, other.non_finite.b);
+        add(&mut self.compared, other.compared);
         self.max_abs = self.max_abs.max(other.max_abs);
         self.abs_sum.merge(other.abs_sum);
-        self.rel_compared += other.rel_compared;
+        add(&mut self.rel_compared, other.rel_compared);
         self.max_rel = self.max_rel.max(other.max_rel);
         self.rel_sum.merge(other.rel_sum);
         for (sums, others) in self.exceed.iter_mut().flatten().zip(other.exceed.iter().flatten()) {
-            *sums += others;
+            add(sums, *others);
         }
     }
 }
@@ -223,7 +225,7 @@ impl OutputTotals {
             p99_rel_delta: rel_p99.min(sums.max_rel),
             rel_floor: REL_FLOOR,
             rel_elements_compared: sums.rel_compared,
-            rel_elements_skipped_below_floor: sums.compared - sums.rel_compared,
+            rel_elements_skipped_below_floor: sums.compared.saturating_sub(sums.rel_compared),
             per_image_max_abs_delta: MaxMeanMin {
                 max: self.image_max.max,
                 mean: self.image_max.mean(),

@@ -133,8 +133,8 @@ fn check_output((index, output): (usize, &OutputDelta)) -> Result<(), CheckError
         }
         equal(
             || at(&format!("exceedance[{row}].and + or")),
-            exceedance.abs_only.count + exceedance.rel_only.count,
-            exceedance.and.count + exceedance.or.count,
+            exceedance.abs_only.count.saturating_add(exceedance.rel_only.count),
+            exceedance.and.count.saturating_add(exceedance.or.count),
         )?;
     }
     Ok(())
@@ -356,6 +356,8 @@ fn rows_equal<T: PartialEq + serde::Serialize>(
         for key in keys.unwrap_or_default() {
             equal(|| format!("{path}[{index}].{key}"), &expected[&key], &found[&key])?;
         }
+        let at = || format!("{path}[{index}]");
+        return require(false, at, "the row its detections give", "another");
     }
     Ok(())
 }

@@ -313,9 +313,11 @@ impl ReportBuilder {
         self.state.run_ms.a.extend(state.run_ms.a);
         self.state.run_ms.b.extend(state.run_ms.b);
         self.max_box_delta = self.max_box_delta.max(report.decode.max_box_coord_delta_any_query);
-        self.noise.fixtures += ours.noise_floor.fixtures;
-        self.noise.threshold_flips += ours.noise_floor.threshold_flips;
-        self.noise.class_flips += ours.noise_floor.class_flips;
+        // Counts come out of files: a forged one may be anything.
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.noise.fixtures, ours.noise_floor.fixtures);
+        add(&mut self.noise.threshold_flips, ours.noise_floor.threshold_flips);
+        add(&mut self.noise.class_flips, ours.noise_floor.class_flips);
         for (name, delta) in &ours.noise_floor.max_abs_delta {
             let largest = self.noise.max_abs_delta.entry(name.clone()).or_default();
             *largest = largest.max(*delta);

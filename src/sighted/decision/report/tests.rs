@@ -468,6 +468,17 @@ fn a_merge_state_of_another_report_is_refused() {
 }
 
 #[test]
+fn forged_counts_do_not_overflow() {
+    let mut parts = shards(10, 2);
+    for part in &mut parts {
+        let noise = &mut part.report.flipside.as_mut().expect("ours").noise_floor;
+        (noise.fixtures, noise.threshold_flips) = (u64::MAX, u64::MAX);
+    }
+    let report = joined(parts).expect("complete");
+    assert_eq!(report.flipside.expect("ours").noise_floor.fixtures, u64::MAX);
+}
+
+#[test]
 fn empty_shards_join_to_no_report() {
     let empty = |index: u32| {
         let shard = ShardEntry { index, of: 2 };
