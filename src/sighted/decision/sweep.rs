@@ -289,7 +289,7 @@ mod tests {
 
         #[test]
         fn a_fixture_twice_counts_twice(fixture in fixture()) {
-            let (once, twice) = (swept(&[fixture.clone()]), swept(&[fixture.clone(), fixture]));
+            let (once, twice) = (swept(std::slice::from_ref(&fixture)), swept(&[fixture.clone(), fixture]));
             for (one, two) in once.threshold_rows().iter().zip(twice.threshold_rows()) {
                 prop_assert_eq!(2 * one.threshold_flips, two.threshold_flips);
                 prop_assert_eq!(2 * one.images_with_any_flip, two.images_with_any_flip);

@@ -204,7 +204,7 @@ impl OutputTotals {
     }
 
     /// The entry of a report. All zero when nothing was compared: the caller must refuse that.
-    pub(in crate::sighted) fn to_delta(&mut self) -> OutputDelta {
+    pub(in crate::sighted) fn summarise(&mut self) -> OutputDelta {
         let quantiles = self.abs.quantiles([0.5, 0.95, 0.99, 99.9 / 100.0]);
         let [rel_p99] = self.rel.quantiles([0.99]).unwrap_or_default();
         let sums = &self.sums;
@@ -277,7 +277,7 @@ mod tests {
         // Powers of two, so every difference is exact: 0, 0.5, 1, 2 and one below the relative floor.
         let a = vec![1.0, 2.0, -4.0, 8.0, 0.0];
         let b = vec![1.0, 2.5, -3.0, 10.0, 0.25];
-        let delta = totals(&[(a, b)]).to_delta();
+        let delta = totals(&[(a, b)]).summarise();
         assert_eq!((delta.elements_compared, delta.rel_elements_compared), (5, 4));
         assert_eq!(delta.rel_elements_skipped_below_floor, 1);
         assert_eq!((delta.max_abs_delta, delta.mean_abs_delta), (2.0, 0.75));
@@ -301,7 +301,7 @@ mod tests {
         // |d| = 0.000244 on 0.000977: absolutely near, relatively far.
         let a = vec![100.0, 0.000_976_562_5];
         let b = vec![100.015_625, 0.000_732_421_9];
-        let delta = totals(&[(a, b)]).to_delta();
+        let delta = totals(&[(a, b)]).summarise();
         let row = &delta.exceedance[2];
         let counts = [row.abs_only, row.rel_only, row.combined_isclose, row.and, row.or];
         assert_eq!(counts.map(|share| share.count), [1, 1, 0, 0, 2]);
@@ -313,11 +313,11 @@ mod tests {
         let b = vec![1.5, 2.0, f32::INFINITY, f32::NEG_INFINITY];
         let mut found = totals(&[(a, b)]);
         assert_eq!(found.sums.non_finite, Sides { a: 2, b: 2 });
-        let delta = found.to_delta();
+        let delta = found.summarise();
         assert_eq!((delta.elements_compared, delta.max_abs_delta), (1, 0.5));
         let mut nothing = totals(&[(vec![f32::NAN; 3], vec![0.0; 3])]);
         assert_eq!((nothing.sums.compared, nothing.image_max.count), (0, 0));
-        assert_eq!(nothing.to_delta().exceedance[0].or, CountFraction::default());
+        assert_eq!(nothing.summarise().exceedance[0].or, CountFraction::default());
     }
 
     fn fixtures() -> impl Strategy<Value = Vec<(Vec<f32>, Vec<f32>)>> {
@@ -342,7 +342,7 @@ mod tests {
             let cut = cut.min(fixtures.len());
             let mut merged = totals(&fixtures[cut..]);
             merged.merge(&totals(&fixtures[..cut]));
-            let (merged, whole) = (merged.to_delta(), totals(&fixtures).to_delta());
+            let (merged, whole) = (merged.summarise(), totals(&fixtures).summarise());
             let near = |one: f64, two: f64| (one - two).abs() <= 1e-12 * one.abs().max(two.abs());
             prop_assert!(near(merged.mean_abs_delta, whole.mean_abs_delta));
             prop_assert!(near(merged.mean_rel_delta, whole.mean_rel_delta));
@@ -359,7 +359,7 @@ mod tests {
         #[test]
         fn absolute_statistics_do_not_care_which_side_is_which(fixtures in fixtures()) {
             let swapped: Vec<_> = fixtures.iter().map(|(a, b)| (b.clone(), a.clone())).collect();
-            let (one, two) = (totals(&fixtures).to_delta(), totals(&swapped).to_delta());
+            let (one, two) = (totals(&fixtures).summarise(), totals(&swapped).summarise());
             prop_assert_eq!(one.elements_compared, two.elements_compared);
             prop_assert_eq!(one.max_abs_delta, two.max_abs_delta);
             prop_assert_eq!(one.p99_abs_delta, two.p99_abs_delta);
@@ -376,7 +376,7 @@ mod tests {
             let pairs = fixtures.iter().flat_map(|(a, b)| a.iter().zip(b));
             let bad = pairs.filter(|(a, b)| !(a.is_finite() && b.is_finite())).count();
             prop_assert_eq!(all.sums.compared + bad as u64, elements as u64);
-            let delta = all.to_delta();
+            let delta = all.summarise();
             for row in &delta.exceedance {
                 prop_assert_eq!(row.and.count + row.or.count, row.abs_only.count + row.rel_only.count);
                 prop_assert!(row.combined_isclose.count <= row.and.count);

@@ -66,7 +66,7 @@ impl Outputs {
             values.iter().map(|value| value + (unit() - 0.5) * by).collect()
         };
         let mut other: [Vec<f32>; 2] = [off(&boxes, 0.05), off(&logits, 0.8)];
-        if seed % 3 == 0 {
+        if seed.is_multiple_of(3) {
             other[0].rotate_left(4);
             other[1].rotate_left(COLUMNS);
         }

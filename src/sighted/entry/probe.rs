@@ -25,7 +25,7 @@ impl StatisticsProbe {
 
     /// Mean, median, 99.9th percentile and largest of all absolute differences.
     pub fn summary(&mut self) -> [f64; 4] {
-        let delta = self.0.to_delta();
+        let delta = self.0.summarise();
         [delta.mean_abs_delta, delta.median_abs_delta, delta.p999_abs_delta, delta.max_abs_delta]
     }
 }

@@ -199,6 +199,9 @@ fn differs(what: &'static str, expected: String, found: String) -> Result<(), Ba
     Err(BaselineError::Differs { what, expected, found })
 }
 
+/// A number of a row, by the name it has in a report.
+type Key<Row, Number> = (&'static str, fn(&Row) -> Number);
+
 /// Raw differences: worse past `old * (1 + margin) + 1e-12`.
 fn compare_outputs(
     report: &ParityReport,
@@ -209,7 +212,7 @@ fn compare_outputs(
     for old in &baseline.raw_outputs {
         let new = report.raw_outputs.iter().find(|output| output.name == old.name);
         let new = new.filter(|output| output.elements_compared > 0);
-        let keys: [(&str, fn(&OutputDelta) -> f64); 3] = [
+        let keys: [Key<OutputDelta, f64>; 3] = [
             ("maxAbsDelta", |output| output.max_abs_delta),
             ("meanAbsDelta", |output| output.mean_abs_delta),
             ("p99AbsDelta", |output| output.p99_abs_delta),
@@ -237,7 +240,7 @@ fn compare_decisions(
     for old in &baseline.decode.by_threshold {
         let rows = &report.decode.by_threshold;
         let new = rows.iter().find(|row| row.threshold == old.threshold);
-        let keys: [(&str, fn(&ThresholdRow) -> u64); 2] = [
+        let keys: [Key<ThresholdRow, u64>; 2] = [
             ("thresholdFlips", |row| row.threshold_flips),
             ("classArgmaxFlips", |row| row.class_argmax_flips),
         ];

@@ -13,7 +13,7 @@ use crate::sighted::decision::decode::MAX_DETECTIONS;
 use crate::sighted::decision::fold::{DecisionRules, FixtureFold, FoldError, OutputView};
 use crate::sighted::decision::slot_match::SAME_OBJECT_IOU;
 use crate::sighted::decision::sweep::{Sweep, detection_floor};
-use crate::sighted::decision::tensor_delta::{OutputTotals, Spread};
+use crate::sighted::decision::tensor_delta::OutputTotals;
 use crate::stats::quantile::{SKETCH_ERROR, of_values};
 
 /// Which fixture is pushed.
@@ -293,7 +293,7 @@ impl ReportBuilder {
         self.entries.sort_by_key(|entry| entry.row.position);
         self.check_positions(context.manifest_count)?;
         let raw_outputs: Vec<OutputDelta> =
-            self.state.outputs.iter_mut().map(OutputTotals::to_delta).collect();
+            self.state.outputs.iter_mut().map(OutputTotals::summarise).collect();
         self.state.run_ms = context.run_ms;
         let latency_ms = Latency {
             a: latency_side(&self.state.run_ms.a),

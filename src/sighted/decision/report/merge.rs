@@ -273,7 +273,7 @@ fn read_state(shard: &ShardReport) -> Result<MergeState, MergeError> {
     }
     let mut state =
         MergeState::parse(&shard.state).map_err(|StateError { reason }| fault(reason))?;
-    let outputs: Vec<OutputDelta> = state.outputs.iter_mut().map(OutputTotals::to_delta).collect();
+    let outputs: Vec<OutputDelta> = state.outputs.iter_mut().map(OutputTotals::summarise).collect();
     let decode = &shard.report.decode;
     let same = outputs == shard.report.raw_outputs
         && state.confidence.max == decode.max_confidence_delta_any_query
