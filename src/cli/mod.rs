@@ -3,7 +3,9 @@
 pub mod args;
 pub mod command;
 pub mod demo_files;
+pub mod interrupt;
 pub mod output;
+pub mod progress;
 
 use std::process::ExitCode;
 

@@ -165,9 +165,14 @@ impl Workspace {
         self.sessions_dir().join("labels")
     }
 
-    /// Parity runs, verdicts and exposures.
+    /// Verdicts and exposures.
     pub fn runs_database(&self) -> PathBuf {
         self.sessions_dir().join("runs.db")
+    }
+
+    /// Raw outputs of earlier runs; may be deleted.
+    pub fn outputs_database(&self) -> PathBuf {
+        self.sessions_dir().join("outputs.db")
     }
 
     /// Parity reports.

@@ -34,7 +34,7 @@ pub(in crate::sighted) enum ReadError {
 ///
 /// A symbolic link is followed: what counts is named by the bytes read, not by the path. Opening does
 /// not wait for a pipe's other end.
-pub(super) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+pub(in crate::sighted) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]

@@ -3,6 +3,7 @@
 pub mod export;
 pub mod inspect;
 pub mod merge;
+pub mod parity;
 pub mod probe;
 pub mod record;
 pub mod runtime;

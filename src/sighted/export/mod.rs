@@ -10,6 +10,7 @@ pub(in crate::sighted) mod html;
 pub(in crate::sighted) mod markdown;
 pub(in crate::sighted) mod picture;
 mod style;
+pub(in crate::sighted) mod summary;
 pub(in crate::sighted) mod svg;
 pub(in crate::sighted) mod wire;
 
