@@ -5,6 +5,7 @@ pub mod inspect;
 pub mod merge;
 pub mod parity;
 pub mod probe;
+pub mod probe_threshold;
 pub mod record;
 pub mod runtime;
 pub mod score;
