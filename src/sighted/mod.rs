@@ -9,6 +9,7 @@ mod artifact;
 mod decision;
 mod export;
 mod harness;
+mod labels;
 mod record;
 mod review;
 mod runs;

@@ -7,6 +7,8 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::store::failpoint;
+
 /// A failed write, with the path.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", crate::domain::escape::escape_os(path.as_os_str()))]
@@ -56,11 +58,18 @@ fn with_temporary(
             use std::os::unix::fs::PermissionsExt as _;
             builder.permissions(fs::Permissions::from_mode(0o644));
         }
+        failpoint::pass("file: before it is made");
         let mut temporary = builder.tempfile_in(folder)?;
+        failpoint::pass("file: made");
         temporary.write_all(bytes)?;
+        failpoint::pass("file: written");
         temporary.as_file().sync_all()?;
+        failpoint::pass("file: synced");
         persist(temporary)?;
-        sync_folder(folder)
+        failpoint::pass("file: named");
+        sync_folder(folder)?;
+        failpoint::pass("file: folder synced");
+        Ok(())
     };
     attempt().map_err(|source| WriteError { path: path.to_owned(), source })
 }

@@ -667,6 +667,58 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_full_disk_keeps_what_was_acknowledged_and_takes_more_when_there_is_room() {
+        let folder = folder();
+        let path = folder.path().join("a.db");
+        let (mut log, _) = EventLog::open(&path, &SCHEMA).expect("new");
+        let limit = |log: &EventLog, pages: i64| {
+            let set =
+                log.connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()));
+            set.expect("set");
+        };
+        limit(&log, 12);
+        let mut acknowledged = Vec::new();
+        let error = loop {
+            match log.append(&event(&"x".repeat(300)), &[set("x")]) {
+                Ok(receipt) => acknowledged.push(receipt),
+                Err(error) => break error,
+            }
+        };
+        assert!(acknowledged.len() > 10, "{}", acknowledged.len());
+        assert!(!error.is_fatal() && !error.is_retryable(), "{error}");
+        assert_eq!(error.without_path(), "the disk is full");
+        limit(&log, 10_000);
+        acknowledged.push(log.append(&event("room again"), &[set("x")]).expect("kept"));
+        drop(log);
+        let (_, events) = EventLog::open(&path, &SCHEMA).expect("whole");
+        let found: Vec<Receipt> =
+            events.iter().map(|event| Receipt { seq: event.seq, head: event.hash }).collect();
+        assert_eq!(found, acknowledged);
+    }
+
+    #[test]
+    fn many_writers_make_one_chain_without_gaps() {
+        let folder = folder();
+        let path = folder.path().join("a.db");
+        drop(EventLog::open(&path, &SCHEMA).expect("new"));
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let path = &path;
+                scope.spawn(move || {
+                    let (mut log, _) = EventLog::open(path, &SCHEMA).expect("opens");
+                    for number in 0..40 {
+                        let subject = format!("{writer}:{number}");
+                        log.append(&event(&subject), &[set(&subject)]).expect("kept");
+                    }
+                });
+            }
+        });
+        let (log, events) = EventLog::open(&path, &SCHEMA).expect("whole");
+        assert_eq!(events.len(), 160);
+        assert_eq!(log.pointers().expect("readable").len(), 160);
+    }
+
     /// Changes a stored row behind the log's back, as damage or a person would.
     fn tamper(path: &Path, statement: &str) {
         let connection = sqlite::open(path, &SCHEMA).expect("open");

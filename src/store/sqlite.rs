@@ -161,6 +161,7 @@ impl SqliteError {
 /// See [`SqliteError`]. A file that is refused is not changed.
 pub fn open(path: &Path, schema: &Schema) -> Result<Connection, SqliteError> {
     check_library()?;
+    report_size_limit_as_error();
     check_magic(path)?;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|error| match error.kind() {
@@ -231,6 +232,20 @@ fn check_library() -> Result<(), SqliteError> {
         return Err(SqliteError::Library { found: rusqlite::version().to_owned() });
     }
     Ok(())
+}
+
+/// A process that reaches its limit of file size is killed by a signal unless it takes that signal. Taken,
+/// the write fails instead, and can be reported.
+fn report_size_limit_as_error() {
+    #[cfg(unix)]
+    {
+        static TAKEN: std::sync::Once = std::sync::Once::new();
+        TAKEN.call_once(|| {
+            let flag = std::sync::Arc::default();
+            // Without it everything works but for that one report.
+            let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, flag);
+        });
+    }
 }
 
 /// Refuses a file that is no database before the library touches it. An empty file is a new one.

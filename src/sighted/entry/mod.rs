@@ -2,6 +2,7 @@
 
 pub mod export;
 pub mod inspect;
+pub mod labels;
 pub mod merge;
 pub mod parity;
 pub mod probe;

@@ -180,7 +180,8 @@ fn compare(
         if asked == 0 {
             continue;
         }
-        let (sure_ours, sure_theirs) = lists(&|said| category(said, name).filter(|it| *it != UNSURE));
+        let (sure_ours, sure_theirs) =
+            lists(&|said| category(said, name).filter(|it| *it != UNSURE));
         let agreement = pair(&sure_ours, &sure_theirs, 2, SEED);
         let with_unsure = pair(&ours, &theirs, 3, SEED).alpha;
         questions.push(QuestionAgreement {
@@ -277,8 +278,22 @@ mod tests {
     fn two_raters_by_hand() {
         // Presence on pictures 1..4: yes yes no no against yes no no no.
         let report = agreement(&[
-            sealed("ada", 1, vec![line(1, 1, "y b"), line(2, 1, "y c"), line(3, 1, "n"), line(4, 1, "n")]),
-            sealed("bob", 2, vec![line(1, 1, "y b"), line(2, 1, "n"), line(3, 1, "n"), line(4, 1, "n"), line(9, 1, "y c")]),
+            sealed(
+                "ada",
+                1,
+                vec![line(1, 1, "y b"), line(2, 1, "y c"), line(3, 1, "n"), line(4, 1, "n")],
+            ),
+            sealed(
+                "bob",
+                2,
+                vec![
+                    line(1, 1, "y b"),
+                    line(2, 1, "n"),
+                    line(3, 1, "n"),
+                    line(4, 1, "n"),
+                    line(9, 1, "y c"),
+                ],
+            ),
         ]);
         let counts: Vec<(&str, u64)> =
             report.raters.iter().map(|(name, count)| (name.as_str(), *count)).collect();
@@ -318,7 +333,11 @@ mod tests {
     #[test]
     fn repeats_are_held_against_the_first_showing() {
         let report = agreement(&[
-            sealed("ada", 1, vec![line(1, 1, "y b"), line(1, 2, "n"), line(2, 1, "n"), line(2, 2, "n")]),
+            sealed(
+                "ada",
+                1,
+                vec![line(1, 1, "y b"), line(1, 2, "n"), line(2, 1, "n"), line(2, 2, "n")],
+            ),
             sealed("ada", 2, vec![line(3, 1, "y c")]),
             // The same picture in a later shard is a repeat too.
             sealed("ada", 3, vec![line(3, 1, "y c")]),

@@ -77,9 +77,7 @@ pub(in crate::sighted) mod testing {
     use crate::domain::digest::{FixtureId, ManifestHash, TaxonomyHash};
     use crate::domain::label::{CategoryState, Certainty, Label, Presence};
     use crate::domain::shard::Shard;
-    use crate::store::label_file::{
-        BlindStatus, Confinement, LabelHeader, LabelLine, SkippedLine,
-    };
+    use crate::store::label_file::{BlindStatus, Confinement, LabelHeader, LabelLine, SkippedLine};
 
     /// A header of `rater`'s shard `index` of 4.
     pub(in crate::sighted) fn header(rater: &str, index: u32) -> LabelHeader {
