@@ -203,12 +203,6 @@ impl History {
         self.done.len() > self.sealed_length
     }
 
-    /// Was this showing answered since the last seal?
-    pub fn is_amended(&self, showing: Showing) -> bool {
-        let newest = self.by_showing.get(&showing).and_then(|places| places.last());
-        newest.is_some_and(|place| self.done[self.sealed_length..].contains(place))
-    }
-
     /// What kept every sitting of this shard from other files.
     pub fn confinement(&self) -> Confinement {
         if self.sittings > 0 && !self.unconfined {
@@ -361,9 +355,8 @@ pub(super) mod tests {
         let seal = LabelEvent::Seal { opening: 1, file: LabelFileHash::of(b"f") };
         history.apply(&seal, 3, "").expect("follows");
         assert!(history.undoable().is_none() && !history.changed_since_seal());
-        assert!(!history.is_amended(showing(0)));
         history.apply(&answer(0, "b"), 4, "").expect("follows");
-        assert!(history.is_amended(showing(0)) && history.changed_since_seal());
+        assert!(history.changed_since_seal());
         assert_eq!(history.undoable().map(|entry| entry.seq), Some(4));
         history.apply(&LabelEvent::Undo { opening: 1, target: 4 }, 5, "").expect("the last");
         assert_eq!(note(&history, 0).as_deref(), Some("a"));

@@ -41,7 +41,10 @@ impl Pty {
         drop(pair.slave);
         let mut reader = pair.master.try_clone_reader().expect("readable");
         let writer = pair.master.take_writer().expect("writable");
-        let parser = vt100::Parser::new(rows, columns, 0);
+        let parser = {
+            let cells = |count: u16| std::num::NonZero::new(count).expect("at least one cell");
+            vt100::Parser::new(cells(rows), cells(columns), 0)
+        };
         let seen = Arc::new((
             Mutex::new(Seen { parser, bytes: Vec::new(), ended: false }),
             Condvar::new(),
