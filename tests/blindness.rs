@@ -93,7 +93,7 @@ fn screens(workspace: &Workspace) -> (Vec<String>, Vec<u8>) {
     let shown = |screen: &str| screen.contains('▀') && !screen.contains("saving");
     screens.push(pty.wait_until("a picture", shown));
     for (keys, expected) in [
-        ("yb", "[x] bottles"),
+        ("yb", "[x] cans"),
         ("h\r", "done 1"),
         ("n", "[x]no"),
         ("m\r", "done 2"),
@@ -102,6 +102,7 @@ fn screens(workspace: &Workspace) -> (Vec<String>, Vec<u8>) {
         ("\u{1b}[B\u{1b}[B", "a.can"),
         ("+", "a.can"),
         ("-", "a.can"),
+        (".", "no answer"),
         ("sdark\r", "done 3"),
     ] {
         pty.keys(keys);
@@ -238,8 +239,9 @@ fn no_sighted_file_is_opened() {
         count
     };
     assert_eq!(opened(), 0);
-    trace(&workspace);
     screens(&workspace);
+    let lines = workspace.label("ada", "1/2", KEYS);
+    assert!(lines.contains("saved "), "{lines}");
     assert_eq!(opened(), 0, "labelling opened a sighted file");
     let _ = workspace.run("agreement");
     assert!(opened() > 0, "the watch works");

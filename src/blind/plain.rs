@@ -112,6 +112,10 @@ impl Plain<'_> {
     fn marks(&mut self, sitting: &mut Sitting, line: &str, now: Duration) -> std::io::Result<bool> {
         for word in line.split_whitespace() {
             match understand(word, sitting.groups()) {
+                // A word says what is, so what is so already stays: only on a screen is the same key again
+                // a change of mind.
+                Word::Ask(Ask::Category(index, state))
+                    if sitting.draft().categories.get(index) == Some(&state) => {}
                 Word::Ask(ask) => {
                     let _ = sitting.ask(ask, None, now);
                     if matches!(sitting.notice(), Some(Notice::Refused(_) | Notice::NotSaved(_))) {

@@ -229,6 +229,7 @@ impl<'a> LabelScreen<'a> {
         let at = fields.iter().position(|field| *field == self.cursor).unwrap_or(0);
         let to = at.saturating_add_signed(rows).min(fields.len() - 1);
         self.cursor = fields[to];
+        self.sitting.clear_notice();
     }
 
     fn typed(&mut self, key: Key) -> Vec<Effect> {
@@ -311,7 +312,7 @@ impl<'a> LabelScreen<'a> {
     }
 
     fn edit(&mut self, text: Text) {
-        if self.sitting.closed().is_some() {
+        if self.sitting.closed().is_some() || !self.is_seen() {
             return;
         }
         let written = match text {

@@ -253,6 +253,13 @@ impl Sitting {
         self.notice.as_ref()
     }
 
+    /// The line was read; one that says something is not saved stays.
+    pub fn clear_notice(&mut self) {
+        if !matches!(self.notice, Some(Notice::NotSaved(_))) {
+            self.notice = None;
+        }
+    }
+
     /// Why nothing can be answered, if so.
     pub fn closed(&self) -> Option<&Closed> {
         self.closed.as_ref()
