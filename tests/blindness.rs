@@ -90,7 +90,9 @@ fn screens(workspace: &Workspace) -> (Vec<String>, Vec<u8>) {
     let command = workspace.command("label --rater ada --shard 1/2 --graphics blocks");
     let mut pty = Pty::start(&command, 80, 24);
     let mut screens = Vec::new();
-    let shown = |screen: &str| screen.contains('▀') && !screen.contains("saving");
+    let shown = |screen: &str| {
+        screen.contains('▀') && !screen.contains("saving") && !screen.contains("the picture")
+    };
     screens.push(pty.wait_until("a picture", shown));
     for (keys, expected) in [
         ("yb", "[x] cans"),

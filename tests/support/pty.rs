@@ -10,6 +10,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 /// How long a state is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long nothing comes after a whole frame.
+const QUIET: Duration = Duration::from_millis(120);
+
 struct Seen {
     parser: vt100::Parser,
     bytes: Vec<u8>,
@@ -83,10 +86,16 @@ impl Pty {
         let mut seen = self.seen.0.lock().expect("no panic");
         loop {
             let screen = seen.parser.screen().contents();
-            if wanted(&screen) {
-                return screen;
-            }
             let left = deadline.saturating_duration_since(Instant::now());
+            if wanted(&screen) {
+                // A frame comes in pieces; it is whole when nothing follows for a moment.
+                let arrived = seen.bytes.len();
+                seen = self.seen.1.wait_timeout(seen, QUIET.min(left)).expect("no panic").0;
+                if seen.bytes.len() == arrived {
+                    return screen;
+                }
+                continue;
+            }
             assert!(!left.is_zero() && !seen.ended, "{what} never came:\n{screen}");
             seen = self.seen.1.wait_timeout(seen, left).expect("no panic").0;
         }

@@ -1,0 +1,142 @@
+//! What the compiler keeps from the labelling code: each leak, planted in a copy of the source, must fail
+//! to compile, for the reason it should.
+//!
+//! Compiling takes minutes, so this runs where `CI` or `FLIPSIDE_SLOW` is set and returns early elsewhere.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// One leak: file, line appended to it, error codes either of which is right.
+struct Leak {
+    file: &'static str,
+    line: &'static str,
+    codes: &'static [&'static str],
+}
+
+/// Caught while names are resolved.
+const NAMES: [Leak; 4] = [
+    Leak {
+        file: "blind/mod.rs",
+        line: "use crate::sighted::decision::report::ParityReport as Planted1;",
+        codes: &["E0603"],
+    },
+    Leak {
+        file: "blind/mod.rs",
+        line: "use super::sighted::runs::SCHEMA as Planted2;",
+        codes: &["E0603"],
+    },
+    Leak {
+        file: "tui/mod.rs",
+        line: "use crate::sighted::score::evidence::Evidence as Planted3;",
+        codes: &["E0603"],
+    },
+    Leak {
+        file: "sighted/mod.rs",
+        line: "pub use decision::report::ParityReport as Planted4;",
+        codes: &["E0364", "E0365"],
+    },
+];
+
+/// Caught when interfaces are looked at.
+const INTERFACES: [Leak; 3] = [
+    Leak {
+        file: "sighted/entry/mod.rs",
+        line: "#[doc(hidden)] pub fn planted5() -> Option<crate::sighted::decision::report::ParityReport> { None }",
+        codes: &["private_interfaces"],
+    },
+    Leak {
+        file: "sighted/entry/mod.rs",
+        line: "#[doc(hidden)] pub type Planted6 = crate::sighted::decision::report::ParityReport;",
+        codes: &["private_interfaces"],
+    },
+    Leak {
+        file: "sighted/entry/mod.rs",
+        line: "#[doc(hidden)] pub struct Planted7 { pub inner: crate::sighted::decision::report::ParityReport }",
+        codes: &["private_interfaces"],
+    },
+];
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("listed") {
+        let path = entry.expect("listed").path();
+        let target = to.join(path.file_name().expect("named"));
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).expect("copied");
+        }
+    }
+}
+
+/// A copy of the package in which `leaks` are planted.
+fn planted(leaks: &[Leak]) -> tempfile::TempDir {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let scratch = tempfile::tempdir().expect("temporary folder");
+    for part in ["src", "benches", "tests", "fixtures"] {
+        if package.join(part).is_dir() {
+            copy(&package.join(part), &scratch.path().join(part));
+        }
+    }
+    for part in ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE", "flipside.toml"] {
+        if package.join(part).is_file() {
+            std::fs::copy(package.join(part), scratch.path().join(part)).expect("copied");
+        }
+    }
+    for leak in leaks {
+        let path = scratch.path().join("src").join(leak.file);
+        let text = std::fs::read_to_string(&path).expect("source");
+        let planted = format!("{text}\n{}\n", leak.line);
+        flipside::store::atomic::write(&path, planted.as_bytes()).expect("planted");
+    }
+    scratch
+}
+
+/// Every diagnostic that stops the build: its code and the source lines it points at.
+fn errors(package: &Path) -> Vec<(String, String)> {
+    let target: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../planted");
+    let output = Command::new(env!("CARGO"))
+        .args(["check", "--lib", "--offline", "--message-format=json"])
+        .current_dir(package)
+        .env("CARGO_TARGET_DIR", target)
+        .env_remove("RUSTFLAGS")
+        .output()
+        .expect("cargo runs");
+    assert!(!output.status.success(), "the planted leaks compile");
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .filter(|message| message["message"]["level"] == "error")
+        .map(|message| {
+            let message = &message["message"];
+            let code = message["code"]["code"].as_str().unwrap_or_default().to_owned();
+            let lines: Vec<&str> = message["spans"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|span| span["text"][0]["text"].as_str())
+                .collect();
+            (code, lines.join("\n"))
+        })
+        .collect()
+}
+
+#[test]
+fn planted_leaks_do_not_compile() {
+    let wanted = |name| std::env::var(name).is_ok_and(|value| !value.is_empty());
+    if !wanted("CI") && !wanted("FLIPSIDE_SLOW") {
+        return;
+    }
+    for leaks in [&NAMES[..], &INTERFACES[..]] {
+        let scratch = planted(leaks);
+        let errors = errors(scratch.path());
+        for leak in leaks {
+            let caught = errors.iter().any(|(code, lines)| {
+                leak.codes.contains(&code.as_str()) && lines.contains(leak.line)
+            });
+            assert!(caught, "{} compiles, or fails for another reason: {errors:#?}", leak.line);
+        }
+    }
+}
