@@ -13,6 +13,7 @@ pub mod label;
 pub mod labels;
 pub mod man;
 pub mod merge;
+pub mod overview;
 pub mod parity;
 pub mod record;
 pub mod report;
@@ -60,7 +61,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     let globals =
         Globals { start: args.workspace, ort_lib: args.ort_lib, clock: Clock::from_environment() };
     match args.command {
-        None => overview(&globals),
+        None => overview::run(&globals),
         Some(Command::Agreement(args)) => agreement::run(&args, &globals),
         Some(Command::Completions(args)) => completions::run(&args),
         Some(Command::Demo(args)) => demo::run(&args, &globals),
@@ -87,6 +88,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
     }
 }
 
-fn overview(_globals: &Globals) -> anyhow::Result<Outcome> {
-    anyhow::bail!("not built yet")
+/// Whether the terminal cannot move its cursor: screens become lines.
+fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
 }

@@ -168,20 +168,13 @@ impl Material {
 
     /// A comparison with no fixtures yet.
     pub(in crate::sighted) fn start(header: Header) -> Self {
-        let text = |value: &str| Json::Text(value.to_owned());
-        let identity = Json::Object(
-            [
-                ("candidate", text(&header.sides.b.sha256)),
-                ("recipe", text(&header.recipe)),
-                ("reference", text(&header.sides.a.sha256)),
-                ("threshold", Json::Float(header.threshold)),
-            ]
-            .into_iter()
-            .map(|(key, value)| (key.to_owned(), value))
-            .collect(),
-        );
         Self {
-            comparison: ContentHash::of(identity.to_canonical().as_bytes()),
+            comparison: comparison_id(
+                &header.sides.a.sha256,
+                &header.sides.b.sha256,
+                &header.recipe,
+                header.threshold,
+            ),
             report: None,
             threshold: header.threshold,
             sides: header.sides,
@@ -251,6 +244,28 @@ impl Material {
         }
         names
     }
+}
+
+/// Names a comparison by what is compared: hex digits of both artifacts and the recipe, and the threshold.
+pub(in crate::sighted) fn comparison_id(
+    reference: &str,
+    candidate: &str,
+    recipe: &str,
+    threshold: f64,
+) -> ContentHash {
+    let text = |value: &str| Json::Text(value.to_owned());
+    let identity = Json::Object(
+        [
+            ("candidate", text(candidate)),
+            ("recipe", text(recipe)),
+            ("reference", text(reference)),
+            ("threshold", Json::Float(threshold)),
+        ]
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect(),
+    );
+    ContentHash::of(identity.to_canonical().as_bytes())
 }
 
 /// What a comparison is before anything ran.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::material::Material;
+use super::material::{Material, ReviewItem};
 use super::tally::{Tally, parity_warning};
 use super::verdict::{ItemKey, Ledger, Verdict, kind_word};
 use crate::domain::canonical::Json;
@@ -29,42 +29,8 @@ fn count(value: u64) -> Json {
 
 /// Everything a reviewer would see, with what stands, as one JSON value.
 pub(in crate::sighted) fn list(material: &Material, ledger: &Ledger, reviewer: &str) -> Json {
-    let items = material.items.iter().map(|item| {
-        let image = &material.images[item.image];
-        let judgement = ledger.judgement(material.comparison, &item.key);
-        let row = |row: &Option<DetectionRow>| {
-            row.as_ref().map_or(Json::Null, |row| detection(material, row))
-        };
-        let direction = match item.direction() {
-            Direction::Lost => "lost",
-            Direction::Gained => "gained",
-            Direction::Changed => "changed",
-        };
-        object([
-            ("fixture", text(&item.key.fixture.to_hex())),
-            ("path", text(&image.written)),
-            ("change", text(&item.key.change)),
-            ("kind", text(kind_word(item.kind))),
-            ("direction", text(direction)),
-            ("size", Json::Float(item.change)),
-            ("a", row(&item.a)),
-            ("b", row(&item.b)),
-            ("elsewhereA", row(&item.elsewhere_a)),
-            ("elsewhereB", row(&item.elsewhere_b)),
-            (
-                "verdict",
-                judgement
-                    .and_then(|judgement| judgement.verdict)
-                    .map_or(Json::Null, |verdict| text(verdict.word())),
-            ),
-            ("note", text(judgement.map_or("", |judgement| &judgement.note))),
-            (
-                "notPhotograph",
-                ledger.flag(item.key.fixture).map_or(Json::Null, |kind| text(kind.word())),
-            ),
-        ])
-    });
-    let items: Vec<Json> = items.collect();
+    let items: Vec<Json> =
+        material.items.iter().map(|item| item_json(material, ledger, item)).collect();
     let tally = Tally::of(material, ledger);
     let counts: BTreeMap<String, Json> = Verdict::ALL
         .iter()
@@ -95,6 +61,47 @@ pub(in crate::sighted) fn list(material: &Material, ledger: &Ledger, reviewer: &
             ]),
         ),
         ("items", Json::Array(items)),
+    ])
+}
+
+/// One change with what stands.
+pub(in crate::sighted) fn item_json(
+    material: &Material,
+    ledger: &Ledger,
+    item: &ReviewItem,
+) -> Json {
+    let image = &material.images[item.image];
+    let judgement = ledger.judgement(material.comparison, &item.key);
+    let row = |row: &Option<DetectionRow>| {
+        row.as_ref().map_or(Json::Null, |row| detection(material, row))
+    };
+    let direction = match item.direction() {
+        Direction::Lost => "lost",
+        Direction::Gained => "gained",
+        Direction::Changed => "changed",
+    };
+    object([
+        ("fixture", text(&item.key.fixture.to_hex())),
+        ("path", text(&image.written)),
+        ("change", text(&item.key.change)),
+        ("kind", text(kind_word(item.kind))),
+        ("direction", text(direction)),
+        ("size", Json::Float(item.change)),
+        ("a", row(&item.a)),
+        ("b", row(&item.b)),
+        ("elsewhereA", row(&item.elsewhere_a)),
+        ("elsewhereB", row(&item.elsewhere_b)),
+        (
+            "verdict",
+            judgement
+                .and_then(|judgement| judgement.verdict)
+                .map_or(Json::Null, |verdict| text(verdict.word())),
+        ),
+        ("note", text(judgement.map_or("", |judgement| &judgement.note))),
+        (
+            "notPhotograph",
+            ledger.flag(item.key.fixture).map_or(Json::Null, |kind| text(kind.word())),
+        ),
     ])
 }
 

@@ -6,6 +6,7 @@
 pub mod blocks;
 pub mod overlay;
 pub mod pixels;
+pub mod print;
 pub mod probe;
 pub mod view;
 pub mod viewport;

@@ -173,6 +173,22 @@ pub fn run(wanted: Graphics) -> Probe {
     probe
 }
 
+/// Asks a terminal that no session has taken: raw mode is on only while it answers.
+pub fn run_once(wanted: Graphics) -> Probe {
+    let raw = crossterm::terminal::enable_raw_mode().is_ok();
+    let probe = run(wanted);
+    if raw {
+        // It was off before; a terminal that is gone cannot be helped.
+        let _ = crossterm::terminal::disable_raw_mode();
+    }
+    probe
+}
+
+/// Columns and rows of the terminal.
+pub fn terminal_size() -> Option<(u16, u16)> {
+    crossterm::terminal::size().ok().filter(|size| size.0 > 0 && size.1 > 0)
+}
+
 /// The cell size the system knows, in pixels.
 pub fn cell_size() -> Option<(u16, u16)> {
     let size = crossterm::terminal::window_size().ok()?;

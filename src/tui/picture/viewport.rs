@@ -75,10 +75,10 @@ impl Default for Viewport {
 }
 
 impl Viewport {
-    /// Around `target`, with as much again on each side.
+    /// Around `target`, with half as much again on each side.
     pub fn around(target: UnitRect) -> Self {
         let longest = target.width().max(target.height()).max(1e-3);
-        let zoom = (1.0 / (longest * 2.5)).clamp(1.0, MAX_ZOOM / 4.0);
+        let zoom = (1.0 / (longest * 2.0)).clamp(1.0, MAX_ZOOM / 4.0);
         let centre = ((target.x0 + target.x1) / 2.0, (target.y0 + target.y1) / 2.0);
         Self { zoom, centre }.clamped()
     }

@@ -320,11 +320,11 @@ pub fn encode(picture: &Picture, request: &Request) -> Result<Shown, String> {
         ),
         Method::Blocks | Method::None => BlockImage::pixels_for(cells.0, cells.1),
     };
-    let mut rgb = scale(picture, crop, target)?;
     let body = if canvas.method.has_pixels() {
-        overlay::draw_into(&request.boxes, picture.orientation, crop, &mut rgb, target.0, target.1);
+        let rgb = prepare_pixels(picture, crop, target, &request.boxes)?;
         Body::Pixels(PixelImage::encode(rgb, target.0, target.1, cells, canvas)?)
     } else {
+        let rgb = scale(picture, crop, target)?;
         Body::Cells(BlockImage::from_rgb(&rgb, cells.0, cells.1, canvas.depth))
     };
     let there = |length: u32, share: f64| -> u32 {
@@ -339,6 +339,22 @@ pub fn encode(picture: &Picture, request: &Request) -> Result<Shown, String> {
     let detail =
         (target.0.min(there(size.0, crop.width())), target.1.min(there(size.1, crop.height())));
     Ok(Shown { size, crop, cells, detail, orientation: picture.orientation, body })
+}
+
+/// The part of a picture that `crop` names, scaled to `target` pixels, with boxes drawn into it.
+///
+/// # Errors
+/// It cannot be scaled; one line.
+pub fn prepare_pixels(
+    picture: &Picture,
+    crop: UnitRect,
+    target: (u32, u32),
+    boxes: &[BoxOverlay],
+) -> Result<Vec<u8>, String> {
+    let target = (target.0.max(1), target.1.max(1));
+    let mut rgb = scale(picture, crop, target)?;
+    overlay::draw_into(boxes, picture.orientation, crop, &mut rgb, target.0, target.1);
+    Ok(rgb)
 }
 
 fn scale(picture: &Picture, crop: UnitRect, target: (u32, u32)) -> Result<Vec<u8>, String> {

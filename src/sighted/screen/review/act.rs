@@ -561,6 +561,8 @@ impl ReviewScreen {
             boxes.extend(elsewhere.iter().map(|row| overlay(row, "", true)));
             boxes.extend(row.iter().map(|row| overlay(row, tags[at], false)));
         }
+        // What matters lies on top.
+        boxes.sort_by_key(|overlay| !overlay.faint);
         boxes
     }
 

@@ -1,0 +1,531 @@
+//! The overview: what lies in the workspace, and one key to every screen.
+//!
+//! ```text
+//! flipside  /home/ada/litter
+//! ARTIFACTS  reference  a59fc4170d2b  fp32  119.3 MB  models/detector.fp32.onnx
+//! FIXTURES   200 pictures  manifest 8f3a…  fixtures/manifest.txt
+//! RUNS     > 2026-02-03 04:05  a59fc417… 2c11…  200 pictures  at 0.4  112 changed, 3 decided
+//! LABELS     1/4  ada 12 of 18, bob sealed
+//! RECORDS    5 records, 2 signed
+//! ```
+//!
+//! It starts nothing itself: leaving it with a [`Choice`] tells whoever runs it what to open.
+
+pub(in crate::sighted) mod facts;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use crate::domain::escape::escape;
+use crate::tui::help::hint_bar;
+use crate::tui::keymap::{KeyMap, Modes};
+use crate::tui::screen::{Input, Look, MouseKind, Screen};
+use crate::tui::theme::{Role, Theme};
+use crate::tui::widgets::input::{Edit, TextInput};
+use crate::tui::widgets::list::ListState;
+use crate::tui::widgets::text::{fit, fit_middle};
+
+use facts::{ArtifactFact, Fact, FixturesFact, RecordFact, RunFact, ShardFact};
+
+/// What to open next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::sighted) enum Choice {
+    /// Leave the program.
+    Quit,
+    /// Review a report, by file name.
+    Review(String),
+    /// Run parity, or look at the run that is going on.
+    Parity,
+    /// Label: rater and shard as typed.
+    Label {
+        /// Who.
+        rater: String,
+        /// Which part.
+        shard: String,
+    },
+    /// Scores.
+    Score,
+    /// The threshold screen.
+    Sign,
+    /// Records.
+    Records,
+    /// The HTML report.
+    Report,
+    /// The doctor.
+    Doctor,
+    /// Read everything again.
+    Again,
+}
+
+/// What can happen.
+#[derive(Debug, Clone)]
+pub(in crate::sighted) enum Msg {
+    /// A key.
+    Act(Act),
+    /// A key or pasted text for the text field, the mouse, a size.
+    Input(Input),
+    /// Something was found out.
+    Fact(Fact),
+    /// Everything was read.
+    Complete,
+    /// How the run that is going on stands, in words.
+    Run(Option<String>),
+}
+
+/// Actions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the key map says what each does")]
+pub(in crate::sighted) enum Act {
+    Step(isize),
+    Review,
+    Open(Choice),
+    Label,
+    Quit,
+}
+
+const BROWSE: Modes = Modes::only(0);
+const PROMPT: Modes = Modes::only(1);
+
+/// The state.
+pub(in crate::sighted) struct Overview {
+    root: String,
+    artifacts: Option<Vec<ArtifactFact>>,
+    fixtures: Option<FixturesFact>,
+    runs: Option<Vec<RunFact>>,
+    shards: Option<Vec<ShardFact>>,
+    records: Option<(Vec<RecordFact>, usize)>,
+    list: ListState,
+    prompt: Option<TextInput>,
+    notice: Option<(Role, String)>,
+    run: Option<String>,
+    rater: String,
+    complete: bool,
+    choice: Option<Choice>,
+    keys: KeyMap<Msg>,
+    size: (u16, u16),
+}
+
+impl Overview {
+    /// An overview of the workspace at `root`; `rater` is offered for labelling, `said` is shown at first.
+    pub(in crate::sighted) fn new(root: &str, rater: &str, said: Option<String>) -> Self {
+        Self {
+            root: escape(root).into_owned(),
+            artifacts: None,
+            fixtures: None,
+            runs: None,
+            shards: None,
+            records: None,
+            list: ListState::default(),
+            prompt: None,
+            notice: said.map(|said| (Role::Warning, said)),
+            run: None,
+            rater: rater.to_owned(),
+            complete: false,
+            choice: None,
+            keys: keymap(),
+            size: (80, 24),
+        }
+    }
+
+    /// What was chosen; leaving without a choice quits.
+    pub(in crate::sighted) fn choice(self) -> Choice {
+        self.choice.unwrap_or(Choice::Quit)
+    }
+
+    fn fact(&mut self, fact: Fact) {
+        match fact {
+            Fact::Artifacts(artifacts) => self.artifacts = Some(artifacts),
+            Fact::Fixtures(fixtures) => self.fixtures = Some(fixtures),
+            Fact::Runs(runs) => {
+                self.list.set_len(runs.len());
+                self.runs = Some(runs);
+            }
+            Fact::Shards(shards) => self.shards = Some(shards),
+            Fact::Records(records, bad) => self.records = Some((records, bad)),
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        self.notice = None;
+        match act {
+            Act::Step(rows) => self.list.step(rows),
+            Act::Quit => self.choice = Some(Choice::Quit),
+            Act::Open(choice) => self.choice = Some(choice),
+            Act::Label => {
+                let shard = self
+                    .shards
+                    .iter()
+                    .flatten()
+                    .find(|fact| fact.raters.iter().all(|(.., sealed)| !sealed))
+                    .map_or_else(|| "1/1".to_owned(), |fact| fact.shard.to_string());
+                self.prompt = Some(TextInput::new(&format!("{} {shard}", self.rater)));
+            }
+            Act::Review => match self.runs.as_ref().and_then(|runs| runs.get(self.list.cursor)) {
+                Some(RunFact { file, found: Ok(_) }) => {
+                    self.choice = Some(Choice::Review(file.clone()));
+                }
+                Some(RunFact { found: Err(reason), .. }) => {
+                    self.notice = Some((Role::Bad, escape(reason).into_owned()));
+                }
+                None => {
+                    let text = "there is no run to review yet: p runs parity";
+                    self.notice = Some((Role::Warning, text.to_owned()));
+                }
+            },
+        }
+    }
+
+    fn take_input(&mut self, input: Input) {
+        match (input, &mut self.prompt) {
+            (Input::Resize { width, height }, _) => self.size = (width, height),
+            (Input::Paste(text), Some(field)) => field.paste(&text),
+            (Input::Text(key), Some(field)) => match field.key(key) {
+                Edit::Going => {}
+                Edit::Cancelled => self.prompt = None,
+                Edit::Done => {
+                    let text = field.text();
+                    let mut words = text.split_whitespace();
+                    if let (Some(rater), Some(shard), None) =
+                        (words.next(), words.next(), words.next())
+                    {
+                        self.choice = Some(Choice::Label {
+                            rater: rater.to_owned(),
+                            shard: shard.to_owned(),
+                        });
+                    } else {
+                        let text = "expected a name and a shard, like ada 1/4".to_owned();
+                        self.notice = Some((Role::Warning, text));
+                    }
+                }
+            },
+            (Input::Mouse(mouse), None) => match mouse.kind {
+                MouseKind::ScrollUp => self.list.step(-1),
+                MouseKind::ScrollDown => self.list.step(1),
+                MouseKind::Press | MouseKind::Drag => {}
+            },
+            _ => {}
+        }
+    }
+}
+
+fn keymap() -> KeyMap<Msg> {
+    let open = |choice| Msg::Act(Act::Open(choice));
+    KeyMap::new()
+        .bind(
+            BROWSE,
+            "r enter",
+            "review",
+            "review",
+            "review the run under the cursor",
+            Msg::Act(Act::Review),
+        )
+        .bind(
+            BROWSE,
+            "p",
+            "parity",
+            "run parity",
+            "run parity, or look at the run that is going on",
+            open(Choice::Parity),
+        )
+        .bind(BROWSE, "l", "label", "label", "label a shard, blind", Msg::Act(Act::Label))
+        .bind(
+            BROWSE,
+            "s",
+            "score",
+            "score",
+            "recall and false-positive rate of both artifacts",
+            open(Choice::Score),
+        )
+        .bind(
+            BROWSE,
+            "t",
+            "threshold",
+            "threshold",
+            "place a threshold and sign it",
+            open(Choice::Sign),
+        )
+        .bind(
+            BROWSE,
+            "c",
+            "records",
+            "records",
+            "release records and sign-offs",
+            open(Choice::Records),
+        )
+        .bind(BROWSE, "x", "export", "", "one HTML file with everything", open(Choice::Report))
+        .bind(
+            BROWSE,
+            "d",
+            "doctor",
+            "",
+            "terminal, runtime and workspace health",
+            open(Choice::Doctor),
+        )
+        .bind(BROWSE, "j down", "next-run", "", "next run", Msg::Act(Act::Step(1)))
+        .bind(BROWSE, "k up", "previous-run", "", "previous run", Msg::Act(Act::Step(-1)))
+        .bind(BROWSE, "f5 R", "again", "", "read everything again", open(Choice::Again))
+        .bind(BROWSE, "q esc", "quit", "quit", "leave", Msg::Act(Act::Quit))
+}
+
+impl Screen for Overview {
+    type Msg = Msg;
+    type Effect = ();
+
+    fn update(&mut self, msg: Msg, _now: Duration) -> Vec<()> {
+        match msg {
+            Msg::Act(act) => self.act(act),
+            Msg::Input(input) => self.take_input(input),
+            Msg::Fact(fact) => self.fact(fact),
+            Msg::Complete => self.complete = true,
+            Msg::Run(run) => self.run = run,
+        }
+        Vec::new()
+    }
+
+    fn view(&self, frame: &mut Frame<'_>, area: Rect, look: &Look) {
+        let theme = look.theme;
+        let columns = usize::from(area.width);
+        let title = format!("flipside  {}", fit_middle(&self.root, columns.saturating_sub(10)));
+        frame.buffer_mut().set_stringn(0, 0, title, columns, theme.style(Role::Strong));
+        let body = Rect { y: 1, height: area.height.saturating_sub(3), ..area };
+        self.body(frame, body, theme);
+        let status = Rect { y: area.bottom() - 2, height: 1, ..area };
+        if let Some(field) = &self.prompt {
+            let label = match &self.notice {
+                Some((_, text)) => format!("{text}: "),
+                None => "rater and shard: ".to_owned(),
+            };
+            field.render(&label, status, frame.buffer_mut());
+        } else {
+            let (role, text) = match (&self.notice, &self.run, self.complete) {
+                (Some((role, text)), ..) => (*role, text.clone()),
+                (None, Some(run), _) => (Role::Strong, format!("run going on: {run}")),
+                (None, None, false) => (Role::Faint, "reading the workspace…".to_owned()),
+                (None, None, true) => (Role::Faint, String::new()),
+            };
+            let text = fit(&text, columns);
+            frame.buffer_mut().set_stringn(0, status.y, text, columns, theme.style(role));
+        }
+        let hints = Rect { y: area.bottom() - 1, height: 1, ..area };
+        let bar = hint_bar(&self.keys, self.mode(), area.width, theme);
+        frame.render_widget(bar, hints);
+    }
+
+    fn keymap(&self) -> &KeyMap<Msg> {
+        &self.keys
+    }
+
+    fn mode(&self) -> Modes {
+        if self.prompt.is_some() { PROMPT } else { BROWSE }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.choice.is_some()
+    }
+
+    fn takes_text(&self) -> bool {
+        self.prompt.is_some()
+    }
+
+    fn input(&self, input: Input) -> Option<Msg> {
+        match input {
+            Input::Paste(_) if self.prompt.is_none() => None,
+            Input::Tick | Input::Graphics(_) => None,
+            other => Some(Msg::Input(other)),
+        }
+    }
+}
+
+impl Overview {
+    /// The sections, the list of runs in what room is left.
+    fn body(&self, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
+        let columns = usize::from(area.width);
+        let above =
+            [self.artifact_lines(columns, theme), self.fixture_lines(columns, theme)].concat();
+        let below = [self.shard_lines(columns, theme), self.record_lines(columns, theme)].concat();
+        let height = usize::from(area.height);
+        let runs = self.runs.as_ref().map_or(1, |runs| runs.len().max(1));
+        // Everything is cut before the list of runs has less than two rows.
+        let room_above = above.len().min(height.saturating_sub(3));
+        let room_runs = runs.min(height.saturating_sub(room_above + 1 + below.len()).max(2));
+        let mut row = area.y;
+        let mut put = |frame: &mut Frame<'_>, line: &Line<'_>| {
+            if row < area.bottom() {
+                frame.buffer_mut().set_line(area.x, row, line, area.width);
+                row += 1;
+            }
+        };
+        for line in above.iter().take(room_above) {
+            put(frame, line);
+        }
+        put(frame, &heading("RUNS", self.run_count().as_str(), theme));
+        let list = Rect {
+            y: row,
+            height: u16::try_from(room_runs).unwrap_or(1).min(area.bottom().saturating_sub(row)),
+            ..area
+        };
+        self.runs_list(frame, list, theme);
+        let mut row = list.bottom();
+        for line in below.iter().take(usize::from(area.bottom().saturating_sub(row))) {
+            frame.buffer_mut().set_line(area.x, row, line, area.width);
+            row += 1;
+        }
+    }
+
+    fn run_count(&self) -> String {
+        match &self.runs {
+            None => "…".to_owned(),
+            Some(runs) if runs.is_empty() => "none yet: p runs parity".to_owned(),
+            Some(runs) => format!("{}", runs.len()),
+        }
+    }
+
+    fn runs_list(&self, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
+        let Some(runs) = &self.runs else { return };
+        let columns = usize::from(area.width.saturating_sub(2));
+        self.list.render(area, frame.buffer_mut(), theme, |index| {
+            let run = &runs[index];
+            let text = match &run.found {
+                Err(reason) => format!("{}: {}", escape(&run.file), escape(reason)),
+                Ok(brief) => {
+                    let time = brief.generated_at.get(..16).unwrap_or("").replace('T', " ");
+                    let left = brief.changes - brief.decided;
+                    let stand = match (brief.changes, left) {
+                        (0, _) => "nothing changed".to_owned(),
+                        (changes, 0) => format!("{changes} changed, all decided"),
+                        (changes, _) => format!("{changes} changed, {} decided", brief.decided),
+                    };
+                    let [a, b] = &brief.sides;
+                    if columns < 70 {
+                        format!("{} {stand}", escape(time.get(5..).unwrap_or(&time)))
+                    } else {
+                        format!(
+                            "{}  {a} {b}  {} pictures at {}  {stand}",
+                            escape(&time),
+                            brief.fixtures,
+                            brief.threshold,
+                        )
+                    }
+                }
+            };
+            Line::from(fit(&text, columns))
+        });
+    }
+
+    fn artifact_lines(&self, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+        let mut lines = vec![heading("ARTIFACTS", "", theme)];
+        let Some(artifacts) = &self.artifacts else {
+            return vec![heading("ARTIFACTS", "…", theme)];
+        };
+        for artifact in artifacts {
+            let path = escape(&artifact.path).into_owned();
+            let role = if artifact.side == "reference" { Role::First } else { Role::Second };
+            let side = Span::styled(format!("  {:<9} ", artifact.side), theme.style(role));
+            let line = match &artifact.found {
+                Ok(bytes) => {
+                    let facts =
+                        format!("{}  {}  {}  ", bytes.short, bytes.precision, size(bytes.size));
+                    let room = columns.saturating_sub(12 + facts.chars().count());
+                    vec![side, Span::raw(facts), Span::raw(fit_middle(&path, room))]
+                }
+                Err(reason) => {
+                    let room = columns.saturating_sub(12);
+                    let said = fit(reason, room);
+                    vec![side, Span::styled(said, theme.style(Role::Bad))]
+                }
+            };
+            lines.push(Line::from(line));
+        }
+        lines
+    }
+
+    fn fixture_lines(&self, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+        let text = match &self.fixtures {
+            None => "…".to_owned(),
+            Some(FixturesFact { path, found: Ok((count, hash)) }) => {
+                format!("{count} pictures  manifest {}  {}", hash.short(), escape(path))
+            }
+            Some(FixturesFact { path, found: Err(reason) }) => {
+                format!("{}: {}", escape(path), escape(reason))
+            }
+        };
+        vec![heading("FIXTURES", &fit(&text, columns.saturating_sub(10)), theme)]
+    }
+
+    fn shard_lines(&self, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+        let Some(shards) = &self.shards else { return vec![heading("LABELS", "…", theme)] };
+        if shards.is_empty() {
+            let text = "flipside.toml names no shards: [labels]";
+            return vec![heading("LABELS", text, theme)];
+        }
+        let mut lines = vec![heading("LABELS", "answered by shard; counts only", theme)];
+        for fact in shards {
+            let raters: Vec<String> = fact
+                .raters
+                .iter()
+                .map(|(rater, answered, of, sealed)| {
+                    if *sealed {
+                        format!("{rater} sealed")
+                    } else {
+                        format!("{rater} {answered} of {of}")
+                    }
+                })
+                .collect();
+            let raters =
+                if raters.is_empty() { "nobody yet".to_owned() } else { raters.join(", ") };
+            let text = format!("  {:<6} {raters}", fact.shard.to_string());
+            lines.push(Line::from(fit(&text, columns)));
+        }
+        lines
+    }
+
+    fn record_lines(&self, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+        let Some((records, bad)) = &self.records else {
+            return vec![heading("RECORDS", "…", theme)];
+        };
+        let signed = records.iter().filter(|record| record.signed > 0).count();
+        let wrong = if *bad == 0 { String::new() } else { format!(", {bad} files are none") };
+        let text = format!("{}, {signed} signed{wrong}", records.len());
+        let mut lines = vec![heading("RECORDS", &text, theme)];
+        for record in records {
+            let signed = match record.signed {
+                0 => "not signed".to_owned(),
+                1 => "signed".to_owned(),
+                count => format!("signed {count} times"),
+            };
+            let text = format!(
+                "  {}  {}  artifact {}  {signed}",
+                record.short,
+                escape(&record.version),
+                record.artifact
+            );
+            lines.push(Line::from(fit(&text, columns)));
+        }
+        lines
+    }
+}
+
+fn heading(name: &str, text: &str, theme: Theme) -> Line<'static> {
+    Line::from(vec![
+        Span::styled(format!("{name:<10}"), theme.style(Role::Strong)),
+        Span::raw(text.to_owned()),
+    ])
+}
+
+/// A size for people, in steps of a thousand.
+fn size(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
+    let value = bytes as f64;
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", value / 1e6),
+        _ => format!("{:.2} GB", value / 1e9),
+    }
+}

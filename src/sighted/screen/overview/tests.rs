@@ -1,0 +1,183 @@
+//! The overview, as text and by keys.
+
+use super::facts::{ArtifactBytes, RunBrief};
+use super::*;
+use crate::domain::digest::ManifestHash;
+use crate::domain::shard::Shard;
+use crate::tui::headless;
+use crate::tui::keymap::Key;
+
+fn shard(index: u32) -> Shard {
+    Shard::new(index, 4).expect("a shard")
+}
+
+fn run(file: &str, changes: usize, decided: usize) -> RunFact {
+    RunFact {
+        file: file.to_owned(),
+        found: Ok(RunBrief {
+            generated_at: "2026-02-03T04:05:06+00:00".to_owned(),
+            sides: ["a59fc4170d2b".to_owned(), "2c11aa0d91ef".to_owned()],
+            fixtures: 200,
+            threshold: 0.4,
+            detections: [202, 202],
+            changes,
+            decided,
+        }),
+    }
+}
+
+fn facts() -> Vec<Fact> {
+    vec![
+        Fact::Artifacts(vec![
+            ArtifactFact {
+                side: "reference",
+                path: "models/detector.fp32.onnx".to_owned(),
+                found: Ok(ArtifactBytes {
+                    short: "a59fc4170d2b".to_owned(),
+                    size: 119_300_000,
+                    precision: "fp32",
+                }),
+            },
+            ArtifactFact {
+                side: "candidate",
+                path: "models/\u{1b}[2Jdetector.int8.onnx".to_owned(),
+                found: Err(
+                    "models/detector.int8.onnx: expected an ONNX model, found an empty file"
+                        .to_owned(),
+                ),
+            },
+        ]),
+        Fact::Fixtures(FixturesFact {
+            path: "fixtures/manifest.txt".to_owned(),
+            found: Ok((200, ManifestHash::of(b"m"))),
+        }),
+        Fact::Runs(vec![
+            run("b.json", 112, 3),
+            run("a.json", 4, 4),
+            RunFact {
+                file: "bad\u{1b}.json".to_owned(),
+                found: Err("not a parity report".to_owned()),
+            },
+        ]),
+        Fact::Shards(vec![
+            ShardFact {
+                shard: shard(1),
+                raters: vec![
+                    ("ada".parse().expect("a name"), 12, 18, false),
+                    ("bob".parse().expect("a name"), 18, 18, true),
+                ],
+            },
+            ShardFact { shard: shard(2), raters: Vec::new() },
+        ]),
+        Fact::Records(
+            vec![RecordFact {
+                short: "0123456789ab".to_owned(),
+                version: "v1.0.0-int8".to_owned(),
+                artifact: "2c11aa0d91ef".to_owned(),
+                signed: 1,
+            }],
+            1,
+        ),
+    ]
+}
+
+fn overview(facts: Vec<Fact>) -> Overview {
+    let mut overview = Overview::new("/home/ada/litter\u{202e}", "ada", None);
+    for fact in facts {
+        overview.update(Msg::Fact(fact), Duration::ZERO);
+    }
+    overview.update(Msg::Complete, Duration::ZERO);
+    overview
+}
+
+fn keys(overview: &mut Overview, keys: &str) {
+    for text in keys.split_whitespace() {
+        let key = Key::parse(text).expect(text);
+        let msg = if overview.takes_text() {
+            overview.input(Input::Text(key))
+        } else {
+            overview.keymap().lookup(overview.mode(), key).map(|binding| binding.msg.clone())
+        };
+        if let Some(msg) = msg {
+            overview.update(msg, Duration::ZERO);
+        }
+    }
+}
+
+#[test]
+fn frames() {
+    for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
+        for theme in [Theme::MONO, Theme::COLOUR] {
+            let palette = if theme.is_mono() { "mono" } else { "colour" };
+            let dump = headless::draw(&overview(facts()), columns, rows, &Look::plain(theme));
+            let text = if theme.is_mono() { dump.text } else { dump.with_styles() };
+            insta::assert_snapshot!(format!("overview_{columns}x{rows}_{palette}"), text);
+        }
+    }
+}
+
+#[test]
+fn an_empty_workspace_says_what_to_do() {
+    let overview = overview(vec![Fact::Runs(Vec::new()), Fact::Shards(Vec::new())]);
+    let text = headless::draw(&overview, 80, 24, &Look::plain(Theme::MONO)).text;
+    assert!(text.contains("none yet: p runs parity"), "{text}");
+    let mut overview = overview;
+    keys(&mut overview, "r");
+    assert!(!overview.is_finished());
+}
+
+#[test]
+fn every_screen_is_one_key_away() {
+    assert_eq!(keymap().problems(), Vec::<String>::new());
+    for (key, choice) in [
+        ("r", Choice::Review("b.json".to_owned())),
+        ("p", Choice::Parity),
+        ("s", Choice::Score),
+        ("t", Choice::Sign),
+        ("c", Choice::Records),
+        ("x", Choice::Report),
+        ("d", Choice::Doctor),
+        ("R", Choice::Again),
+        ("q", Choice::Quit),
+        ("j enter", Choice::Review("a.json".to_owned())),
+        ("l enter", Choice::Label { rater: "ada".to_owned(), shard: "2/4".to_owned() }),
+    ] {
+        let mut overview = overview(facts());
+        keys(&mut overview, key);
+        assert_eq!(overview.choice(), choice, "{key}");
+    }
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_not_opened_and_labels_need_a_name_and_a_shard() {
+    let mut overview = overview(facts());
+    keys(&mut overview, "j j r");
+    assert!(!overview.is_finished());
+    keys(&mut overview, "l ctrl-u x enter");
+    assert!(!overview.is_finished());
+    let text = headless::draw(&overview, 80, 24, &Look::plain(Theme::MONO)).text;
+    assert!(text.contains("expected a name and a shard"), "{text}");
+}
+
+#[test]
+fn nothing_hostile_is_in_any_cell_and_any_size_is_drawn() {
+    for (columns, rows) in [(40, 12), (41, 13), (80, 24), (300, 100)] {
+        let dump = headless::draw(&overview(facts()), columns, rows, &Look::plain(Theme::COLOUR));
+        for cell in &dump.buffer.content {
+            assert!(!cell.symbol().chars().any(|c| c.is_control() || c == '\u{202e}'));
+        }
+    }
+}
+
+#[test]
+fn sizes_for_people() {
+    for (bytes, text) in [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_200, "1.2 kB"),
+        (119_300_000, "119.3 MB"),
+        (2_000_000_000, "2.00 GB"),
+    ] {
+        assert_eq!(size(bytes), text);
+    }
+}
