@@ -4,7 +4,7 @@
 //! flipside  /home/ada/litter
 //! ARTIFACTS  reference  a59fc4170d2b  fp32  119.3 MB  models/detector.fp32.onnx
 //! FIXTURES   200 pictures  manifest 8f3a…  fixtures/manifest.txt
-//! RUNS     > 2026-02-03 04:05  a59fc417… 2c11…  200 pictures  at 0.4  112 changed, 3 decided
+//! RUNS     > 2026-02-03 04:05  112 changed, 3 decided, 200 pictures at 0.4  a59fc417… 2c11…
 //! LABELS     1/4  ada 12 of 18, bob sealed
 //! RECORDS    5 records, 2 signed
 //! ```
@@ -406,7 +406,7 @@ impl Overview {
                         format!("{} {stand}", escape(time.get(5..).unwrap_or(&time)))
                     } else {
                         format!(
-                            "{}  {a} {b}  {} pictures at {}  {stand}",
+                            "{}  {stand}, {} pictures at {}  {a} {b}",
                             escape(&time),
                             brief.fixtures,
                             brief.threshold,
