@@ -122,6 +122,8 @@ fn other(bytes: &[u8]) -> Sniffed {
         Sniffed::Other("a Git LFS pointer, the picture itself is not here")
     } else if head.starts_with(b"pk\x03\x04") {
         Sniffed::Other("a ZIP archive")
+    } else if head.len() < 12 {
+        Sniffed::Other("only a few bytes")
     } else if head.iter().all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e)) {
         Sniffed::Other("text")
     } else {
@@ -153,7 +155,7 @@ mod tests {
             (b"<!DOCTYPE HTML>", Sniffed::Other("an HTML page")),
             (b"\n <svg>", Sniffed::Unsupported("SVG")),
             (b"404: Not Found", Sniffed::Other("text")),
-            (b"\xff\xd8", Sniffed::Other("bytes of no known kind")),
+            (b"\xff\xd8", Sniffed::Other("only a few bytes")),
         ] {
             assert_eq!(sniff(bytes), kind, "{}", String::from_utf8_lossy(bytes));
         }

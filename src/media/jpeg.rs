@@ -121,11 +121,16 @@ fn read_header(bytes: &[u8]) -> Header {
                 header.ended = true;
                 break;
             }
-            // Markers that stand alone.
+            // Markers that stand alone, and, among entropy-coded data, bytes that are none.
             0x01 | 0xd0..=0xd9 => at = after,
+            0x02..=0xbf if header.scans > 0 => at = after,
             _ => {
                 let Some(length) = be16(bytes, after) else { break };
                 let end = after + usize::from(length).max(2);
+                if end > bytes.len() && header.scans > 0 {
+                    at = after;
+                    continue;
+                }
                 let body = bytes.get(after + 2..end.min(bytes.len())).unwrap_or_default();
                 read_segment(&mut header, marker, body);
                 at = end;

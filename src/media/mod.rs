@@ -3,10 +3,14 @@
 pub mod contain;
 pub mod decode;
 pub mod exif;
+pub mod fingerprint;
+pub mod fit;
 pub mod format;
+mod gif;
 mod jpeg;
 pub mod limits;
 pub mod orientation;
 pub mod pixels;
 pub mod resample;
+pub mod statistics;
 mod structure;

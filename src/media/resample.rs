@@ -195,3 +195,71 @@ impl Weights {
         self.starts.iter().copied().zip(halves)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::digest::{hex, sha256};
+    use proptest::prelude::*;
+
+    /// The same formula stands in `tests/data/media/make.py`.
+    fn pattern(width: u32, height: u32) -> RgbImage {
+        RgbImage::from_fn(width, height, |x, y| {
+            [0, 1, 2].map(|channel| {
+                let stripe = if x % 7 == 0 { 60 * channel } else { 0 };
+                (x * x * 3 + y * (5 + 2 * channel) + (x * y >> 2) + stripe) as u8
+            })
+        })
+    }
+
+    #[test]
+    fn every_shape_gives_the_bytes_pillow_gives() {
+        let table = include_str!("../../tests/data/media/resized.tsv");
+        assert_eq!(table.lines().count(), 40);
+        for line in table.lines() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            let side = |at: usize| fields[at].parse().expect("number");
+            let kernel = match fields[4] {
+                "lanczos3" => Kernel::Lanczos3,
+                "bilinear" => Kernel::Bilinear,
+                other => panic!("kernel {other}"),
+            };
+            let resized = resize(&pattern(side(0), side(1)), side(2), side(3), kernel);
+            assert_eq!((resized.width(), resized.height()), (side(2), side(3)));
+            assert_eq!(hex(&sha256(resized.rgb())), fields[5], "{line}");
+        }
+    }
+
+    #[test]
+    fn a_flat_picture_stays_flat_and_an_edge_does_not_wrap() {
+        let flat = RgbImage::from_fn(37, 23, |_, _| [0, 128, 255]);
+        for (width, height) in [(5, 90), (90, 5), (1, 1)] {
+            let resized = resize(&flat, width, height, Kernel::Lanczos3);
+            assert!(resized.rgb().chunks_exact(3).all(|pixel| pixel == [0, 128, 255]));
+        }
+        // Lanczos overshoots at an edge; the sums are clamped, so black stays black beside white.
+        let edge = RgbImage::from_fn(64, 1, |x, _| if x < 32 { [0; 3] } else { [255; 3] });
+        let resized = resize(&edge, 40, 1, Kernel::Lanczos3);
+        assert!(resized.pixel(18, 0)[0] < 64 && resized.pixel(21, 0)[0] > 192);
+    }
+
+    proptest! {
+        #[test]
+        fn split_weights_sum_like_whole_ones(
+            taps in proptest::collection::vec((0..=255_i16, -1_000_000..5_000_000_i32), 1..40),
+        ) {
+            let halves = |fixed: i32| {
+                let low = (fixed << (32 - LOW_BITS)) >> (32 - LOW_BITS);
+                (low as i16, ((fixed - low) >> LOW_BITS) as i16)
+            };
+            let samples: Vec<i16> = taps.iter().map(|(sample, _)| *sample).collect();
+            let (low, high): (Vec<i16>, Vec<i16>) =
+                taps.iter().map(|(_, weight)| halves(*weight)).unzip();
+            let exact: i64 = taps.iter().map(|(sample, weight)| i64::from(*sample) * i64::from(*weight)).sum();
+            // Only sums that fit 32 bits occur: weights sum to about one.
+            prop_assume!(exact.abs() < 1 << 30);
+            let expected = ((exact + (1 << (PRECISION - 1))) >> PRECISION).clamp(0, 255);
+            prop_assert_eq!(i64::from(filter(&samples, &low, &high)), expected);
+        }
+    }
+}

@@ -120,7 +120,7 @@ impl Recipe {
                 object(DECODER_VERSIONS.map(|(name, version)| (name, text(version))).to_vec()),
             ),
             ("frame", text("first")),
-            ("orientation", text("as stored, EXIF ignored")),
+            ("orientation", text("as stored, EXIF ignored; TIFF turned on opening")),
             ("alpha", text("dropped, not composited")),
             ("grey16", text("clipped at 255")),
             ("color", text("RGB, profiles ignored")),
