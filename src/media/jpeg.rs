@@ -3,6 +3,9 @@
 //! The library fills what is missing with grey and says nothing, so completeness is checked here first:
 //! the file must have an end-of-image marker after its first scan. What follows that marker is ignored,
 //! as in the many files that carry a second picture or rubbish there.
+//!
+//! Equal means: for intact files. What a scan with flipped bits decodes to may leave the range a decoder is
+//! made for, and there even builds of one library differ, with vector code and without.
 
 use mozjpeg::ColorSpace;
 
