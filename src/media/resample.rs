@@ -246,7 +246,7 @@ mod tests {
     proptest! {
         #[test]
         fn split_weights_sum_like_whole_ones(
-            taps in proptest::collection::vec((0..=255_i16, -1_000_000..5_000_000_i32), 1..40),
+            taps in proptest::collection::vec((0..=255_i16, -200_000..800_000_i32), 1..11),
         ) {
             let halves = |fixed: i32| {
                 let low = (fixed << (32 - LOW_BITS)) >> (32 - LOW_BITS);
@@ -256,8 +256,7 @@ mod tests {
             let (low, high): (Vec<i16>, Vec<i16>) =
                 taps.iter().map(|(_, weight)| halves(*weight)).unzip();
             let exact: i64 = taps.iter().map(|(sample, weight)| i64::from(*sample) * i64::from(*weight)).sum();
-            // Only sums that fit 32 bits occur: weights sum to about one.
-            prop_assume!(exact.abs() < 1 << 30);
+            // As in use, where weights sum to about one, the whole fits 32 bits.
             let expected = ((exact + (1 << (PRECISION - 1))) >> PRECISION).clamp(0, 255);
             prop_assert_eq!(i64::from(filter(&samples, &low, &high)), expected);
         }

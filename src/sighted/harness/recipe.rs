@@ -186,6 +186,8 @@ impl Recipe {
 mod tests {
     use std::path::PathBuf;
 
+    use rayon::prelude::*;
+
     use super::*;
     use crate::media::decode::decode_for_model;
 
@@ -255,16 +257,17 @@ mod tests {
         let recipe = recipe.expect("valid");
         let pictures =
             report.at(&["extra", "perImage"]).and_then(Json::as_array).expect("pictures");
-        let mut different = Vec::new();
-        for picture in pictures {
-            let name = picture.get("image").and_then(Json::as_str).expect("name");
-            let expected = picture.get("tensorSha256").and_then(Json::as_str).expect("hash");
-            let bytes = std::fs::read(shared.join(folder).join(name)).expect("picture");
-            let decoded = decode_for_model(&bytes).expect("picture decodes");
-            if recipe.tensor(&decoded.picture).hash.to_hex() != expected {
-                different.push(name.to_owned());
-            }
-        }
+        let different = pictures
+            .par_iter()
+            .filter_map(|picture| {
+                let name = picture.get("image").and_then(Json::as_str).expect("name");
+                let expected = picture.get("tensorSha256").and_then(Json::as_str).expect("hash");
+                let bytes = std::fs::read(shared.join(folder).join(name)).expect("picture");
+                let decoded = decode_for_model(&bytes).expect("picture decodes");
+                let found = recipe.tensor(&decoded.picture).hash.to_hex();
+                (found != expected).then(|| name.to_owned())
+            })
+            .collect();
         Some((pictures.len(), different))
     }
 

@@ -184,6 +184,10 @@ fn install_panic_hook() {
     ONCE.call_once(|| {
         let previous = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
+            // A decoder's panic becomes the error of one picture.
+            if crate::media::contain::panics_are_contained() {
+                return;
+            }
             let current = std::thread::current().id();
             // A worker's panic is caught and reported by its owner; the screen goes on until then.
             if shared(|shared| shared.screen_thread == Some(current)) {
