@@ -1,3 +1,5 @@
+//! What the threshold screen does with keys, mouse and sizes, and what it looks like.
+
 use crossbeam_channel::unbounded;
 
 use super::*;
