@@ -13,7 +13,7 @@ use crate::store::label_schema::{Answer, LabelEvent, Opening, subject};
 
 /// What was said of one showing.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Given {
+pub(super) enum Given {
     /// An answer.
     Answer(Box<Answer>),
     /// Left out, with the reason.
@@ -22,7 +22,7 @@ pub enum Given {
 
 /// An answer or skip of the log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// Its event.
     pub seq: u64,
     /// Of which showing.
@@ -35,7 +35,7 @@ pub struct Entry {
 
 /// One opened shard.
 #[derive(Debug, Clone)]
-pub struct History {
+pub(super) struct History {
     /// Sequence number of the opening event.
     pub opening_seq: u64,
     /// The terms.
@@ -61,7 +61,7 @@ pub struct History {
 
 impl History {
     /// A shard that was just opened.
-    pub fn new(opening_seq: u64, opening: Opening, opened_at: String) -> Self {
+    pub(super) fn new(opening_seq: u64, opening: Opening, opened_at: String) -> Self {
         let showings = opening.order.iter().copied().collect();
         Self {
             opening_seq,
@@ -83,7 +83,7 @@ impl History {
     ///
     /// # Errors
     /// An event that cannot stand where it stands.
-    pub fn fold(events: &[Event]) -> Result<Vec<Self>, String> {
+    pub(super) fn fold(events: &[Event]) -> Result<Vec<Self>, String> {
         let mut opened: Vec<Self> = Vec::new();
         for event in events {
             let meaning = LabelEvent::from_event(event)?;
@@ -105,7 +105,12 @@ impl History {
     ///
     /// # Errors
     /// It cannot follow what there is.
-    pub fn apply(&mut self, event: &LabelEvent, seq: u64, wall_utc: &str) -> Result<(), String> {
+    pub(super) fn apply(
+        &mut self,
+        event: &LabelEvent,
+        seq: u64,
+        wall_utc: &str,
+    ) -> Result<(), String> {
         let (showing, given) = match event {
             LabelEvent::Answer { answer, .. } => (answer.showing, Given::Answer(answer.clone())),
             LabelEvent::Skip { showing, reason, .. } => (*showing, Given::Skip(reason.clone())),
@@ -162,49 +167,49 @@ impl History {
     }
 
     /// What counts for a showing.
-    pub fn current(&self, showing: Showing) -> Option<&Entry> {
+    pub(super) fn current(&self, showing: Showing) -> Option<&Entry> {
         let place = self.by_showing.get(&showing)?.last()?;
         self.entries.get(*place)
     }
 
     /// Showings that are answered or skipped.
-    pub fn done_count(&self) -> usize {
+    pub(super) fn done_count(&self) -> usize {
         self.opening.order.iter().filter(|showing| self.current(**showing).is_some()).count()
     }
 
     /// Showings that are neither.
-    pub fn left_count(&self) -> usize {
+    pub(super) fn left_count(&self) -> usize {
         self.opening.order.len() - self.done_count()
     }
 
     /// Place in the order of the first showing without an answer.
-    pub fn first_unanswered(&self) -> Option<usize> {
+    pub(super) fn first_unanswered(&self) -> Option<usize> {
         self.opening.order.iter().position(|showing| self.current(*showing).is_none())
     }
 
     /// What undo would take back.
-    pub fn undoable(&self) -> Option<&Entry> {
+    pub(super) fn undoable(&self) -> Option<&Entry> {
         let place = self.done.last().filter(|_| self.done.len() > self.sealed_length)?;
         self.entries.get(*place)
     }
 
     /// What redo would restore.
-    pub fn redoable(&self) -> Option<&Entry> {
+    pub(super) fn redoable(&self) -> Option<&Entry> {
         self.entries.get(*self.undone.last()?)
     }
 
     /// Label files written so far.
-    pub fn seals(&self) -> &[LabelFileHash] {
+    pub(super) fn seals(&self) -> &[LabelFileHash] {
         &self.seals
     }
 
     /// Has something changed since the last seal?
-    pub fn changed_since_seal(&self) -> bool {
+    pub(super) fn changed_since_seal(&self) -> bool {
         self.done.len() > self.sealed_length
     }
 
     /// What kept every sitting of this shard from other files.
-    pub fn confinement(&self) -> Confinement {
+    pub(super) fn confinement(&self) -> Confinement {
         if self.sittings > 0 && !self.unconfined {
             Confinement::Landlock
         } else {
@@ -213,7 +218,7 @@ impl History {
     }
 
     /// How pointers move with an event that is about to be appended.
-    pub fn pointer_changes(&self, event: &LabelEvent) -> Vec<PointerChange> {
+    pub(super) fn pointer_changes(&self, event: &LabelEvent) -> Vec<PointerChange> {
         let change = |showing: Showing, to: Pointer| PointerChange {
             subject: subject(self.opening_seq, showing),
             to,
@@ -242,7 +247,7 @@ impl History {
     }
 
     /// Where the pointers of this shard should stand.
-    pub fn pointers(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+    pub(super) fn pointers(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         self.by_showing.iter().filter_map(|(showing, places)| {
             let place = places.last()?;
             Some((subject(self.opening_seq, *showing), self.entries[*place].seq))

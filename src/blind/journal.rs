@@ -23,7 +23,7 @@ const CAPACITY: usize = 4;
 
 /// What became of an event.
 #[derive(Debug, Clone, PartialEq)]
-pub enum News {
+pub(super) enum News {
     /// It stays, whatever happens next.
     Saved {
         /// The number it was handed in under.
@@ -60,7 +60,7 @@ struct Job {
 
 /// Who writes, in which sitting, by which clock.
 #[derive(Debug, Clone)]
-pub struct Pen {
+pub(super) struct Pen {
     rater: RaterName,
     sitting: u64,
     clock: Clock,
@@ -69,12 +69,12 @@ pub struct Pen {
 
 impl Pen {
     /// A new sitting. `last` is the newest one of the log.
-    pub fn new(rater: RaterName, last: u64, clock: Clock) -> Self {
+    pub(super) fn new(rater: RaterName, last: u64, clock: Clock) -> Self {
         Self { rater, sitting: last + 1, clock, begun: Instant::now() }
     }
 
     /// The event as the log takes it, stamped now.
-    pub fn event(&self, event: &LabelEvent) -> NewEvent {
+    pub(super) fn event(&self, event: &LabelEvent) -> NewEvent {
         let (kind, payload) = event.to_parts();
         NewEvent {
             kind: kind.to_owned(),
@@ -97,7 +97,7 @@ impl Pen {
 
 /// The writer's handle. Dropping it ends the thread after what it is doing.
 #[derive(Debug)]
-pub struct Journal {
+pub(super) struct Journal {
     jobs: Option<Sender<Job>>,
     giving_up: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -108,7 +108,7 @@ impl Journal {
     ///
     /// # Errors
     /// The system gives no thread.
-    pub fn start(
+    pub(super) fn start(
         log: EventLog,
         pen: Pen,
         tell: impl Fn(News) + Send + 'static,
@@ -126,7 +126,12 @@ impl Journal {
     /// Hands in an event. Never waits: with the writer gone or overloaded it answers false, and the event
     /// was not taken.
     #[must_use]
-    pub fn append(&self, ticket: u64, event: LabelEvent, changes: Vec<PointerChange>) -> bool {
+    pub(super) fn append(
+        &self,
+        ticket: u64,
+        event: LabelEvent,
+        changes: Vec<PointerChange>,
+    ) -> bool {
         let job = Job { ticket, event, changes };
         self.jobs.as_ref().is_some_and(|jobs| jobs.try_send(job).is_ok())
     }
@@ -188,7 +193,7 @@ fn write(
 ///
 /// # Errors
 /// The first that was not saved.
-pub fn append_now(
+pub(super) fn append_now(
     log: &mut EventLog,
     pen: &Pen,
     event: &LabelEvent,

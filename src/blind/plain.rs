@@ -22,7 +22,7 @@ use super::{CATEGORY_KEYS, shown_name};
 const MAX_LINE: u64 = 16 << 10;
 
 /// What it talks through and works on.
-pub struct Plain<'a> {
+pub(super) struct Plain<'a> {
     /// Lines come from here.
     pub input: &'a mut dyn BufRead,
     /// Lines go here.
@@ -51,7 +51,7 @@ impl Plain<'_> {
     ///
     /// # Errors
     /// Lines cannot be read or written.
-    pub fn run(&mut self, sitting: &mut Sitting) -> std::io::Result<()> {
+    pub(super) fn run(&mut self, sitting: &mut Sitting) -> std::io::Result<()> {
         let begun = Instant::now();
         let now = |clock: &Clock| match clock {
             Clock::System => begun.elapsed(),

@@ -75,7 +75,7 @@ pub enum SealError {
 ///
 /// # Errors
 /// They disagree, or something cannot be read or written.
-pub fn reconcile(
+pub(super) fn reconcile(
     log: &mut EventLog,
     history: &mut History,
     place: &SealPlace,
@@ -125,7 +125,7 @@ fn name_of(path: &std::path::Path) -> String {
 ///
 /// # Errors
 /// See [`SealError`]. Unanswered pictures are no error but an answer.
-pub fn seal(
+pub(super) fn seal(
     log: &mut EventLog,
     events: &[Event],
     key: &super::ShardKey,

@@ -19,7 +19,7 @@ use super::journal::News;
 
 /// Marks on a picture that are not saved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+pub(super) struct Draft {
     /// Litter or clean.
     pub presence: Option<Presence>,
     /// One per category, in the order shown.
@@ -84,7 +84,7 @@ impl Draft {
 
 /// What a rater can ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ask {
+pub(super) enum Ask {
     /// Litter, or clean.
     Presence(Presence),
     /// A category's state; the same again takes it back.
@@ -113,7 +113,7 @@ pub enum Ask {
 
 /// A line for the rater.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
+pub(super) enum Notice {
     /// Something was done.
     Done(String),
     /// Something was not, and why.
@@ -124,7 +124,7 @@ pub enum Notice {
 
 impl Notice {
     /// The words.
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         match self {
             Self::Done(text) | Self::Refused(text) | Self::NotSaved(text) => text,
         }
@@ -143,7 +143,7 @@ struct Pending {
 
 /// An event for the journal.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Order {
+pub(super) struct Order {
     /// Number under which the journal answers.
     pub ticket: u64,
     /// The event.
@@ -154,7 +154,7 @@ pub struct Order {
 
 /// Why nothing can be answered now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Closed {
+pub(super) enum Closed {
     /// The shard is sealed.
     Sealed,
     /// Another process labels for this rater, or the place is read-only.
@@ -165,7 +165,7 @@ pub enum Closed {
 
 impl Closed {
     /// The reason in words.
-    pub fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Sealed => {
                 "sealed: answers are final; --amend REASON opens it for amendments".to_owned()
@@ -178,7 +178,7 @@ impl Closed {
 
 /// The state.
 #[derive(Debug, Clone)]
-pub struct Sitting {
+pub(super) struct Sitting {
     history: History,
     cursor: usize,
     drafts: BTreeMap<usize, Draft>,
@@ -194,7 +194,7 @@ pub struct Sitting {
 
 impl Sitting {
     /// A sitting that resumes where the history ends.
-    pub fn new(history: History, closed: Option<Closed>, amend: Option<String>) -> Self {
+    pub(super) fn new(history: History, closed: Option<Closed>, amend: Option<String>) -> Self {
         let closed = closed
             .or_else(|| (!history.seals().is_empty() && amend.is_none()).then_some(Closed::Sealed));
         let cursor = history.first_unanswered().unwrap_or(0);
@@ -221,27 +221,27 @@ impl Sitting {
     }
 
     /// What counts.
-    pub fn history(&self) -> &History {
+    pub(super) fn history(&self) -> &History {
         &self.history
     }
 
     /// Category names, in the order shown.
-    pub fn groups(&self) -> &[String] {
+    pub(super) fn groups(&self) -> &[String] {
         &self.history.opening.groups
     }
 
     /// The marks on the picture.
-    pub fn draft(&self) -> &Draft {
+    pub(super) fn draft(&self) -> &Draft {
         &self.draft
     }
 
     /// The picture.
-    pub fn showing(&self) -> Option<Showing> {
+    pub(super) fn showing(&self) -> Option<Showing> {
         self.history.opening.order.get(self.cursor).copied()
     }
 
     /// The pictures that follow, likeliest first. Depends on the rater's order alone.
-    pub fn upcoming(&self) -> Vec<Showing> {
+    pub(super) fn upcoming(&self) -> Vec<Showing> {
         let order = &self.history.opening.order;
         let ahead = order.iter().skip(self.cursor + 1).take(2);
         let behind = order[..self.cursor.min(order.len())].iter().rev().take(1);
@@ -249,29 +249,29 @@ impl Sitting {
     }
 
     /// The line for the rater.
-    pub fn notice(&self) -> Option<&Notice> {
+    pub(super) fn notice(&self) -> Option<&Notice> {
         self.notice.as_ref()
     }
 
     /// The line was read; one that says something is not saved stays.
-    pub fn clear_notice(&mut self) {
+    pub(super) fn clear_notice(&mut self) {
         if !matches!(self.notice, Some(Notice::NotSaved(_))) {
             self.notice = None;
         }
     }
 
     /// Why nothing can be answered, if so.
-    pub fn closed(&self) -> Option<&Closed> {
+    pub(super) fn closed(&self) -> Option<&Closed> {
         self.closed.as_ref()
     }
 
     /// Is an event on its way?
-    pub fn is_saving(&self) -> bool {
+    pub(super) fn is_saving(&self) -> bool {
         self.pending.is_some()
     }
 
     /// What is said while an event is on its way for longer than a person would call at once.
-    pub fn saving_text(&self, now: Duration) -> Option<String> {
+    pub(super) fn saving_text(&self, now: Duration) -> Option<String> {
         let pending = self.pending.as_ref()?;
         let waited = now.saturating_sub(pending.handed_in);
         if pending.locked {
@@ -287,27 +287,27 @@ impl Sitting {
     }
 
     /// Has the current picture an answer or skip that counts?
-    pub fn answered(&self) -> Option<&Given> {
+    pub(super) fn answered(&self) -> Option<&Given> {
         self.history.current(self.showing()?).map(|entry| &entry.given)
     }
 
     /// Are there marks that differ from what is saved?
-    pub fn is_marked(&self) -> bool {
+    pub(super) fn is_marked(&self) -> bool {
         self.draft != self.saved_draft()
     }
 
     /// Pictures with marks that are not saved.
-    pub fn unsaved(&self) -> usize {
+    pub(super) fn unsaved(&self) -> usize {
         self.drafts.len() + usize::from(self.is_marked())
     }
 
     /// Is the sitting over?
-    pub fn is_over(&self) -> bool {
+    pub(super) fn is_over(&self) -> bool {
         self.leaving
     }
 
     /// The rater wants to leave. The first time with marks that are not saved, that is said instead.
-    pub fn leave(&mut self) {
+    pub(super) fn leave(&mut self) {
         let unsaved = self.unsaved();
         let warned = matches!(&self.notice, Some(Notice::NotSaved(text)) if text == LEAVE_AGAIN);
         if unsaved == 0 || warned || self.closed.is_some() {
@@ -318,7 +318,12 @@ impl Sitting {
     }
 
     /// Applies what the rater asks for; an event to be journalled comes back.
-    pub fn ask(&mut self, ask: Ask, seen_as: Option<SeenAs>, now: Duration) -> Option<Order> {
+    pub(super) fn ask(
+        &mut self,
+        ask: Ask,
+        seen_as: Option<SeenAs>,
+        now: Duration,
+    ) -> Option<Order> {
         if self.pending.is_some() {
             // The picture of the next answer is not on the screen yet.
             return None;
@@ -361,7 +366,7 @@ impl Sitting {
     }
 
     /// Applies what the journal says.
-    pub fn hear(&mut self, news: News, now: Duration) {
+    pub(super) fn hear(&mut self, news: News, now: Duration) {
         let ticket = match &news {
             News::Saved { ticket, .. }
             | News::Waiting { ticket, .. }

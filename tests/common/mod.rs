@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// The runtime library, installed if it is missing.
-pub fn runtime_library() -> &'static Path {
+pub(crate) fn runtime_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let named = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from);
@@ -19,7 +19,7 @@ pub fn runtime_library() -> &'static Path {
 }
 
 /// The folder of data shared between worktrees; a build server must have it.
-pub fn shared_dir() -> Option<PathBuf> {
+pub(crate) fn shared_dir() -> Option<PathBuf> {
     let folder = std::env::var_os("FLIPSIDE_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
     let found = folder.is_dir();
@@ -32,7 +32,7 @@ pub fn shared_dir() -> Option<PathBuf> {
 }
 
 /// The program with a home, a clock and a folder of its own.
-pub fn flipside(home: &Path, folder: &Path, words: &[&str]) -> Command {
+pub(crate) fn flipside(home: &Path, folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flipside"));
     command.args(words).current_dir(folder).env_clear();
     for name in ["PATH", "LD_LIBRARY_PATH", "SYSTEMROOT"] {
@@ -52,7 +52,7 @@ pub fn flipside(home: &Path, folder: &Path, words: &[&str]) -> Command {
 
 /// Runs it to its end: exit code, stdout, stderr.
 #[must_use]
-pub fn run(home: &Path, folder: &Path, words: &[&str]) -> (i32, String, String) {
+pub(crate) fn run(home: &Path, folder: &Path, words: &[&str]) -> (i32, String, String) {
     let Output { status, stdout, stderr } =
         flipside(home, folder, words).output().expect("started");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 /// What is truly in one picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Truth {
+pub(crate) struct Truth {
     /// The picture.
     pub fixture: FixtureId,
     /// Is there litter?
@@ -27,7 +27,7 @@ pub struct Truth {
 
 /// How raters fail, each a share of pictures.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Slips {
+pub(crate) struct Slips {
     /// Says the opposite about presence.
     pub presence: f64,
     /// Is unsure about a category that is there.
@@ -37,10 +37,10 @@ pub struct Slips {
 }
 
 /// Few slips, as attentive people make.
-pub const ATTENTIVE: Slips = Slips { presence: 0.03, unsure: 0.08, doubt: 0.25 };
+pub(crate) const ATTENTIVE: Slips = Slips { presence: 0.03, unsure: 0.08, doubt: 0.25 };
 
 /// The pictures of a `truth.json`: an object `images` by path.
-pub fn read_truth(text: &str) -> Vec<Truth> {
+pub(crate) fn read_truth(text: &str) -> Vec<Truth> {
     let tree: Value = serde_json::from_str(text).expect("truth is JSON");
     let images = tree["images"].as_object().expect("an object of images");
     images
@@ -60,7 +60,7 @@ pub fn read_truth(text: &str) -> Vec<Truth> {
 }
 
 /// One file per (shard, rater), as the product would seal it.
-pub fn label_files(
+pub(crate) fn label_files(
     truth: &[Truth],
     taxonomy: &Taxonomy,
     plan: &ShardPlan,
@@ -154,6 +154,6 @@ fn answer(truth: &Truth, rater: &RaterName, pass: u8, seed: u64, slips: Slips) -
 }
 
 /// The plan of a workspace with two or more shards, a third of the pictures seen by two.
-pub fn plan(manifest: ManifestHash, of: u32) -> ShardPlan {
+pub(crate) fn plan(manifest: ManifestHash, of: u32) -> ShardPlan {
     ShardPlan { manifest, of, overlap: 0.30, repeats: 0.05, seed: 0 }
 }

@@ -20,7 +20,7 @@ struct Seen {
 }
 
 /// The program and its terminal.
-pub struct Pty {
+pub(crate) struct Pty {
     child: Box<dyn Child + Send + Sync>,
     _master: Box<dyn MasterPty + Send>,
     writer: Box<dyn std::io::Write + Send>,
@@ -29,7 +29,7 @@ pub struct Pty {
 
 impl Pty {
     /// Starts `command` on a terminal of `columns` x `rows`.
-    pub fn start(command: &Command, columns: u16, rows: u16) -> Self {
+    pub(crate) fn start(command: &Command, columns: u16, rows: u16) -> Self {
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal");
         let mut builder = CommandBuilder::new(command.get_program());
@@ -71,17 +71,17 @@ impl Pty {
     }
 
     /// Types.
-    pub fn keys(&mut self, keys: &str) {
+    pub(crate) fn keys(&mut self, keys: &str) {
         self.writer.write_all(keys.as_bytes()).and_then(|()| self.writer.flush()).expect("typed");
     }
 
     /// Waits until the screen shows `text`.
-    pub fn wait_for(&self, text: &str) -> String {
+    pub(crate) fn wait_for(&self, text: &str) -> String {
         self.wait_until(&format!("{text:?}"), |screen| screen.contains(text))
     }
 
     /// Waits until the screen is as wanted.
-    pub fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn wait_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
         let mut seen = self.seen.0.lock().expect("no panic");
         loop {
@@ -102,7 +102,7 @@ impl Pty {
     }
 
     /// Waits for its end; the exit code, and every byte it wrote.
-    pub fn end(mut self) -> (u32, Vec<u8>) {
+    pub(crate) fn end(mut self) -> (u32, Vec<u8>) {
         let status = self.child.wait().expect("ends");
         let deadline = Instant::now() + PATIENCE;
         let mut seen = self.seen.0.lock().expect("no panic");

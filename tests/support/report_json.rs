@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 /// One detection: slot, class, confidence, corners.
-pub type Detection = (u32, u32, f64, [f64; 4]);
+pub(crate) type Detection = (u32, u32, f64, [f64; 4]);
 
 /// One fixture of a report.
 #[derive(Debug, Clone, Default)]
-pub struct Fixture {
+pub(crate) struct Fixture {
     /// As the manifest writes it.
     pub path: String,
     /// Hex digits of the file's hash.
@@ -30,7 +30,7 @@ fn is_at(threshold: f64) -> impl Fn(&&Detection) -> bool {
 }
 
 /// A report at threshold 0.4 over `fixtures`.
-pub fn report(fixtures: &[Fixture], classes: &[&str]) -> Value {
+pub(crate) fn report(fixtures: &[Fixture], classes: &[&str]) -> Value {
     let threshold = 0.4;
     let total = |side: fn(&Fixture) -> &Vec<Detection>| -> usize {
         fixtures.iter().map(|fixture| side(fixture).iter().filter(is_at(threshold)).count()).sum()

@@ -9,16 +9,16 @@ use flipside::store::event_chain::{Event, EventLog};
 use flipside::store::label_schema::SCHEMA;
 
 /// The clock every run is given.
-pub const NOW: &str = "2026-02-03T04:05:06Z";
+pub(crate) const NOW: &str = "2026-02-03T04:05:06Z";
 
 /// A workspace in a temporary folder.
-pub struct Workspace {
+pub(crate) struct Workspace {
     folder: tempfile::TempDir,
 }
 
 impl Workspace {
     /// One with `count` pictures, cut into `shards`.
-    pub fn new(count: u8, shards: u32, overlap: f64, repeats: f64) -> Self {
+    pub(crate) fn new(count: u8, shards: u32, overlap: f64, repeats: f64) -> Self {
         let workspace = Self { folder: tempfile::tempdir().expect("temporary folder") };
         let mut manifest = String::new();
         for number in 0..count {
@@ -50,22 +50,22 @@ impl Workspace {
     }
 
     /// The folder.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.folder.path()
     }
 
     /// A path in it.
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root().join(name)
     }
 
     /// Writes a file in it.
-    pub fn write(&self, name: &str, bytes: &[u8]) {
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
         atomic::write(&self.path(name), bytes).expect(name);
     }
 
     /// `flipside` in it, with a fixed clock and nothing else of the caller's environment.
-    pub fn command(&self, arguments: &str) -> Command {
+    pub(crate) fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_flipside"));
         command
             .args(["-C".as_ref(), self.root().as_os_str()])
@@ -79,13 +79,13 @@ impl Workspace {
 
     /// Runs it to its end.
     #[must_use]
-    pub fn run(&self, arguments: &str) -> Output {
+    pub(crate) fn run(&self, arguments: &str) -> Output {
         self.command(arguments).stdin(Stdio::null()).output().expect("runs")
     }
 
     /// Runs it with lines as its input.
     #[must_use]
-    pub fn run_with(&self, arguments: &str, lines: &str) -> Output {
+    pub(crate) fn run_with(&self, arguments: &str, lines: &str) -> Output {
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
@@ -103,7 +103,7 @@ impl Workspace {
     }
 
     /// Labels with lines, and asserts that it ended well.
-    pub fn label(&self, rater: &str, shard: &str, lines: &str) -> String {
+    pub(crate) fn label(&self, rater: &str, shard: &str, lines: &str) -> String {
         let output =
             self.run_with(&format!("label --rater {rater} --shard {shard} --plain"), lines);
         assert!(output.status.success(), "{}", stderr(&output));
@@ -111,13 +111,13 @@ impl Workspace {
     }
 
     /// A rater's log, verified.
-    pub fn events(&self, rater: &str) -> Vec<Event> {
+    pub(crate) fn events(&self, rater: &str) -> Vec<Event> {
         let path = self.path(&format!("sessions/labels/{rater}.db"));
         EventLog::open(&path, &SCHEMA).expect("a whole chain").1
     }
 
     /// Text of every label file, by name.
-    pub fn label_files(&self) -> Vec<(String, String)> {
+    pub(crate) fn label_files(&self) -> Vec<(String, String)> {
         let Ok(listing) = std::fs::read_dir(self.path("labels")) else { return Vec::new() };
         let mut files: Vec<(String, String)> = listing
             .map(|entry| {
@@ -131,7 +131,7 @@ impl Workspace {
     }
 
     /// Labels in conversation.
-    pub fn talk(&self, arguments: &str) -> Talk {
+    pub(crate) fn talk(&self, arguments: &str) -> Talk {
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
@@ -146,7 +146,7 @@ impl Workspace {
 }
 
 /// A running `flipside label --plain`.
-pub struct Talk {
+pub(crate) struct Talk {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: BufReader<std::process::ChildStdout>,
@@ -154,14 +154,14 @@ pub struct Talk {
 
 impl Talk {
     /// Sends lines. What a dead process does not read is lost.
-    pub fn send(&mut self, lines: &str) {
+    pub(crate) fn send(&mut self, lines: &str) {
         if let Some(stdin) = &mut self.stdin {
             let _ = stdin.write_all(lines.as_bytes()).and_then(|()| stdin.flush());
         }
     }
 
     /// The next line; `None` when it has ended.
-    pub fn line(&mut self) -> Option<String> {
+    pub(crate) fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         match self.lines.read_line(&mut line) {
             Ok(0) | Err(_) => None,
@@ -171,7 +171,7 @@ impl Talk {
     }
 
     /// Lines up to one that begins with `start`, that one included; `None` when it ended before.
-    pub fn until(&mut self, start: &str) -> Option<String> {
+    pub(crate) fn until(&mut self, start: &str) -> Option<String> {
         loop {
             let line = self.line()?;
             if line.starts_with(start) {
@@ -181,18 +181,18 @@ impl Talk {
     }
 
     /// The next acknowledged event.
-    pub fn saved(&mut self) -> Option<u64> {
+    pub(crate) fn saved(&mut self) -> Option<u64> {
         let line = self.until("saved ")?;
         line.split(' ').nth(1)?.parse().ok()
     }
 
     /// Kills it without warning.
-    pub fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.child.kill().expect("killed");
     }
 
     /// Ends its input and waits.
-    pub fn finish(mut self) -> std::process::ExitStatus {
+    pub(crate) fn finish(mut self) -> std::process::ExitStatus {
         self.stdin = None;
         while self.line().is_some() {}
         self.child.wait().expect("ends")
@@ -207,11 +207,11 @@ impl Drop for Talk {
 }
 
 /// What it printed.
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// What it said beside.
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

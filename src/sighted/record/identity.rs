@@ -3,8 +3,6 @@
 //! The tree is kept as it was read, unknown keys and the difference between `1` and `1.0` included,
 //! because the hash covers it. The typed fields beside it are what the rules look at.
 
-use std::collections::BTreeMap;
-
 use super::refusal::Refusal;
 use crate::domain::canonical::Json;
 use crate::domain::digest::{ArtifactHash, ContentHash, RecordId};

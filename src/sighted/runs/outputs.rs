@@ -234,7 +234,7 @@ impl Writer {
 /// axes, and its values; all numbers little-endian, 8 bytes, values f32.
 fn encode(outputs: &Outputs) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut number = |bytes: &mut Vec<u8>, value: usize| {
+    let number = |bytes: &mut Vec<u8>, value: usize| {
         bytes.extend_from_slice(&(value as u64).to_le_bytes());
     };
     number(&mut bytes, outputs.0.len());
