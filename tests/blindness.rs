@@ -1,6 +1,12 @@
 //! Blind means blind: nothing that another part of the program found out reaches the person who labels,
 //! by any channel. Each check is shown to fire on a leak that was planted.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -8,10 +14,10 @@ use flipside::store::event_chain::Event;
 use proptest::prelude::*;
 
 #[path = "support/pty.rs"]
-#[expect(dead_code, reason = "shared by several tests, each of which needs a part")]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod pty;
 #[path = "support/workspace.rs"]
-#[expect(dead_code, reason = "shared by several tests, each of which needs a part")]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod workspace;
 
 use pty::Pty;

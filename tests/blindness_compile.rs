@@ -3,6 +3,12 @@
 //!
 //! Compiling takes minutes, so this runs where `CI` or `FLIPSIDE_SLOW` is set and returns early elsewhere.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -3,13 +3,19 @@
 //! A kill proves atomicity only: the page cache survives it. That the disk is told to keep what is
 //! acknowledged is a setting, asserted where databases are opened.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use std::collections::BTreeSet;
 
 use flipside::stats::random::Random;
 use flipside::store::label_file::LabelFile;
 
 #[path = "support/workspace.rs"]
-#[expect(dead_code, reason = "shared by several tests, each of which needs a part")]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod workspace;
 
 use workspace::{Workspace, stderr};

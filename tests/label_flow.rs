@@ -1,6 +1,12 @@
 //! Labelling from the outside: two raters, undo, resume, seal, amend, agreement, export, import, and what
 //! is refused.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use std::collections::BTreeMap;
 
 use flipside::domain::digest::{FixtureId, ManifestHash};
@@ -9,10 +15,10 @@ use flipside::store::label_file::{Confinement, LabelFile};
 use serde_json::Value;
 
 #[path = "support/pty.rs"]
-#[expect(dead_code, reason = "shared by several tests, each of which needs a part")]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod pty;
 #[path = "support/workspace.rs"]
-#[expect(dead_code, reason = "shared by several tests, each of which needs a part")]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod workspace;
 
 use pty::Pty;

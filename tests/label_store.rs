@@ -1,5 +1,11 @@
 //! What happens to answers when the disk, another process or a damaged file is in the way.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -7,10 +13,10 @@ use flipside::store::label_schema::SCHEMA;
 use flipside::store::sqlite;
 
 #[path = "support/pty.rs"]
-#[expect(dead_code, reason = "shared by several tests, each of which needs a part")]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod pty;
 #[path = "support/workspace.rs"]
-#[expect(dead_code, reason = "shared by several tests, each of which needs a part")]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod workspace;
 
 use pty::Pty;

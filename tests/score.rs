@@ -1,5 +1,12 @@
 //! `flipside score` from the outside: files in, numbers out, exit codes, refusals.
 
+#![allow(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test stops at the first thing that is missing"
+)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

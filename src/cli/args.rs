@@ -26,6 +26,7 @@ pub struct Args {
 }
 
 /// All commands.
+#[allow(clippy::large_enum_variant, reason = "one value exists, once")]
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Lay out the demo workspace, compare its artifacts, open it
@@ -52,8 +53,6 @@ pub enum Command {
     Labels(command::labels::Args),
     /// Take over labels made with another tool
     ImportLabels(command::import_labels::Args),
-    /// Flag fixtures that are not photographs; near-duplicates
-    Fixtures(command::fixtures::Args),
     /// Recall and false-positive rate of both artifacts, with intervals
     Score(command::score::Args),
     /// List, show, check or make release records

@@ -207,7 +207,7 @@ mod tests {
         RgbImage::from_fn(width, height, |x, y| {
             [0, 1, 2].map(|channel| {
                 let stripe = if x % 7 == 0 { 60 * channel } else { 0 };
-                (x * x * 3 + y * (5 + 2 * channel) + (x * y >> 2) + stripe) as u8
+                (x * x * 3 + y * (5 + 2 * channel) + ((x * y) >> 2) + stripe) as u8
             })
         })
     }

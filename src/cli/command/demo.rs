@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Globals;
 use super::parity::ask;
 use super::runtime::ensure_for;
+use super::{Globals, overview};
 use crate::cli::demo_files::lay_out;
 use crate::cli::interrupt::stop_flag;
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::escape_os;
 use crate::sighted::entry::parity::{ParityAnswer, ParityQuestion, Place, ReportPlace};
 use crate::store::workspace::Workspace;
+use crate::tui::session;
 
 /// Arguments of `flipside demo`.
 #[derive(Debug, clap::Args)]
@@ -78,6 +79,9 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     }
     texts.push(next_steps(&name));
     output::result(&texts.join("\n\n"))?;
+    if session::is_possible() {
+        return overview::open(&workspace, globals);
+    }
     Ok(Outcome::Done)
 }
 

@@ -81,7 +81,7 @@ fn row(index: u32, random: &mut Random) -> Row {
     };
     let detections = Sides { a: side(), b: side() };
     let best = |rows: &[DetectionRow]| rows.iter().map(|row| row.confidence).fold(0.1, f64::max);
-    let presence = if index % 4 == 0 { Presence::Clean } else { Presence::Litter };
+    let presence = if index.is_multiple_of(4) { Presence::Clean } else { Presence::Litter };
     let said = "probe".parse().map_or_else(
         |_| BTreeMap::new(),
         |rater: crate::domain::shard::RaterName| {

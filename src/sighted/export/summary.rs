@@ -55,7 +55,6 @@ pub(in crate::sighted) struct LeftOut {
 
 /// Numbers by slot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "the names are those of the report")]
 pub(in crate::sighted) struct SlotNumbers {
     pub detections_a: u64,
     pub detections_b: u64,
@@ -68,7 +67,6 @@ pub(in crate::sighted) struct SlotNumbers {
 
 /// Numbers of matched sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[expect(missing_docs, reason = "the names are those of the report")]
 pub(in crate::sighted) struct DecisionNumbers {
     pub stayed: u64,
     pub moved_slots: u64,
@@ -83,7 +81,6 @@ pub(in crate::sighted) struct DecisionNumbers {
 
 /// The noise floor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "the names are those of the report")]
 pub(in crate::sighted) struct NoiseNumbers {
     pub fixtures: u64,
     pub max_abs_delta: f64,
@@ -93,7 +90,6 @@ pub(in crate::sighted) struct NoiseNumbers {
 
 /// The latency ratio.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(missing_docs, reason = "the names are those of the report")]
 pub(in crate::sighted) struct LatencyNumbers {
     pub p50: f64,
     pub interval: [f64; 2],

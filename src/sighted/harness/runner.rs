@@ -186,6 +186,11 @@ fn one_line(text: &str) -> String {
     escape(&line.chars().take(MOST).collect::<String>()).into_owned()
 }
 
+/// What a scripted call gives, by its number from 0 and its input.
+#[cfg(test)]
+pub(in crate::sighted) type Script =
+    Box<dyn FnMut(usize, &InputTensor) -> Result<Outputs, RunnerError> + Send>;
+
 /// A runner that does what a test says, and counts.
 #[cfg(test)]
 pub(in crate::sighted) struct ScriptedRunner {
@@ -194,7 +199,7 @@ pub(in crate::sighted) struct ScriptedRunner {
     /// Calls so far; shared, since the runner itself is given away.
     pub calls: std::sync::Arc<std::sync::atomic::AtomicUsize>,
     /// What a call gives, by its number from 0 and its input.
-    pub script: Box<dyn FnMut(usize, &InputTensor) -> Result<Outputs, RunnerError> + Send>,
+    pub script: Script,
 }
 
 #[cfg(test)]

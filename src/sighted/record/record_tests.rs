@@ -59,6 +59,7 @@ fn unknown_keys_are_kept() {
 }
 
 /// One edit per rule that fires while reading, in the peer's order.
+#[allow(clippy::type_complexity, reason = "named once, read once")]
 fn edits() -> Vec<(u8, Box<dyn Fn(Json) -> Json>)> {
     let at = |path: &'static [&'static str], value: Json| {
         Box::new(move |tree: Json| with(tree, path, value.clone())) as Box<dyn Fn(Json) -> Json>

@@ -90,7 +90,7 @@ impl Places {
         let number_rows = if area.width < NARROW { FEW_ROWS } else { NUMBER_ROWS };
         let spare = body.height.saturating_sub(number_rows + 1 + 3);
         let plot_rows = if spare >= PLOT_ROWS { spare } else { 0 };
-        let plot = (plot_rows > 0).then(|| Rect { height: plot_rows, ..body });
+        let plot = (plot_rows > 0).then_some(Rect { height: plot_rows, ..body });
         let numbers_rows = number_rows.min(body.height.saturating_sub(plot_rows + 2));
         let numbers = Rect { y: body.y + plot_rows, height: numbers_rows, ..body };
         let step = Rect { y: numbers.bottom(), height: 1, ..body };

@@ -32,7 +32,7 @@ pub struct Series<'a> {
 }
 
 /// A plot.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Plot<'a> {
     /// Left and right end.
     pub x: (f64, f64),

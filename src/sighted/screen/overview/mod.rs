@@ -80,7 +80,6 @@ pub(in crate::sighted) enum Msg {
 
 /// Actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the key map says what each does")]
 pub(in crate::sighted) enum Act {
     Step(isize),
     Review,
@@ -371,10 +370,8 @@ impl Overview {
             ..area
         };
         self.runs_list(frame, list, theme);
-        let mut row = list.bottom();
-        for line in below.iter().take(usize::from(area.bottom().saturating_sub(row))) {
+        for (row, line) in (list.bottom()..area.bottom()).zip(&below) {
             frame.buffer_mut().set_line(area.x, row, line, area.width);
-            row += 1;
         }
     }
 

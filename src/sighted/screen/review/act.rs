@@ -17,7 +17,6 @@ use crate::tui::widgets::list::ListState;
 
 /// Actions, as keys name them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the key map says what each does")]
 pub(in crate::sighted) enum Act {
     VerdictFirst,
     VerdictSecond,

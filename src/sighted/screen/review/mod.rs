@@ -63,6 +63,7 @@ pub(in crate::sighted) enum Msg {
 }
 
 /// What others must do.
+#[allow(clippy::large_enum_variant, reason = "few exist at a time, and most are the large one")]
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::sighted) enum Effect {
     /// Make these pictures.
