@@ -82,7 +82,7 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// Longest file in lines, without its tests.
-const MAX_LINES: usize = 720;
+const MAX_LINES: usize = 730;
 
 #[derive(Debug, Default)]
 struct Found {
