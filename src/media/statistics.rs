@@ -1,6 +1,6 @@
 //! Plain numbers of a picture that tell photographs from drawings, screenshots and text.
 //!
-//! They suggest; a person decides. Every number is taken from at most [`GRID`] x [`GRID`] places spread
+//! They suggest; a person decides. Every number is taken from at most `GRID` x `GRID` places spread
 //! evenly over the picture, so that size does not matter and a large picture costs no more.
 
 use std::collections::HashMap;
@@ -58,7 +58,7 @@ impl PictureStatistics {
     }
 }
 
-/// Middles of at most [`GRID`] equal parts of a side.
+/// Middles of at most `GRID` equal parts of a side.
 fn spread(side: u32) -> impl Iterator<Item = u32> {
     let parts = side.min(GRID);
     (0..parts).map(move |part| {
