@@ -19,6 +19,7 @@ use crate::sighted::review::{plain, twin};
 use crate::sighted::runs::verdicts::{self, VerdictLog, ledger_of};
 use crate::sighted::score::gather::{newest_report, read_report};
 use crate::sighted::screen::review::{Effect, Msg, ReviewScreen, Start};
+use crate::store::atomic;
 use crate::store::clock::Clock;
 use crate::store::workspace::Workspace;
 use crate::tui::event_loop::Ended;
@@ -131,6 +132,7 @@ pub(in crate::sighted) struct Backstage {
     fixtures: Fixtures,
     pictures: PictureWorker,
     recorder: Recorder,
+    copies: PathBuf,
 }
 
 impl Backstage {
@@ -152,7 +154,8 @@ impl Backstage {
             Recorder::start(workspace.runs_database(), reviewer.clone(), clock, move |reply| {
                 drop(to_screen.send(Msg::Recorded(reply)))
             })?;
-        Ok(Self { answers, sender, fixtures, pictures, recorder })
+        let copies = workspace.sessions_dir().join("copied-change.json");
+        Ok(Self { answers, sender, fixtures, pictures, recorder, copies })
     }
 
     /// Where messages for the screen can be sent, too.
@@ -170,6 +173,7 @@ impl Backstage {
         let ended = session.run(screen, &self.answers, |effect| match effect {
             Effect::Pictures(requests) => self.pictures.request_all(requests),
             Effect::Learn(material) => self.fixtures.learn(&material),
+            Effect::Copy(text) => copy(text, self.copies.clone(), self.sender.clone()),
             Effect::Write(ticket, event) => {
                 if !self.recorder.write(ticket, event) {
                     let reason = "the writer does not answer".to_owned();
@@ -188,6 +192,22 @@ impl Backstage {
             }
         }
         Ok(ReviewEnd { ended, unsaved: screen.unsaved() })
+    }
+}
+
+/// Offers a change to the clipboard, and writes it to a file, for terminals that do not take it. The disk is
+/// waited for elsewhere.
+fn copy(text: String, file: PathBuf, sender: Sender<Msg>) {
+    let offered = terminal::offer_to_clipboard(&text);
+    let writer = std::thread::Builder::new().name("copy".to_owned()).spawn({
+        let sender = sender.clone();
+        move || {
+            let written = atomic::write(&file, text.as_bytes()).map_err(|error| error.to_string());
+            drop(sender.send(Msg::Copied(offered, written)));
+        }
+    });
+    if let Err(error) = writer {
+        drop(sender.try_send(Msg::Copied(offered, Err(error.to_string()))));
     }
 }
 
@@ -392,7 +412,7 @@ pub fn render_review(
                         .map(Arc::new);
                     Msg::Picture(Answer { generation: request.generation, id: request.id, shown })
                 })),
-                Effect::Write(..) => {}
+                Effect::Write(..) | Effect::Copy(_) => {}
             }
         }
     }

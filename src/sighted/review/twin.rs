@@ -42,13 +42,7 @@ pub(in crate::sighted) fn list(material: &Material, ledger: &Ledger, reviewer: &
         ("report", material.report.map_or(Json::Null, |report| text(&report.to_hex()))),
         ("reviewer", text(reviewer)),
         ("threshold", Json::Float(material.threshold)),
-        (
-            "artifacts",
-            object([
-                ("a", artifact(&material.sides.a.file, &material.sides.a.sha256)),
-                ("b", artifact(&material.sides.b.file, &material.sides.b.sha256)),
-            ]),
-        ),
+        ("artifacts", artifacts(material)),
         ("warning", parity_warning(&material.totals).map_or(Json::Null, |said| text(&said))),
         (
             "tally",
@@ -61,6 +55,19 @@ pub(in crate::sighted) fn list(material: &Material, ledger: &Ledger, reviewer: &
             ]),
         ),
         ("items", Json::Array(items)),
+    ])
+}
+
+/// One disputed change with everything another person needs to look at it again: artifacts, threshold,
+/// the picture's hash, both detections.
+pub(in crate::sighted) fn one(material: &Material, ledger: &Ledger, item: &ReviewItem) -> Json {
+    object([
+        ("schema", count(1)),
+        ("comparison", text(&material.comparison.to_hex())),
+        ("report", material.report.map_or(Json::Null, |report| text(&report.to_hex()))),
+        ("threshold", Json::Float(material.threshold)),
+        ("artifacts", artifacts(material)),
+        ("item", item_json(material, ledger, item)),
     ])
 }
 
@@ -102,6 +109,13 @@ pub(in crate::sighted) fn item_json(
             "notPhotograph",
             ledger.flag(item.key.fixture).map_or(Json::Null, |kind| text(kind.word())),
         ),
+    ])
+}
+
+fn artifacts(material: &Material) -> Json {
+    object([
+        ("a", artifact(&material.sides.a.file, &material.sides.a.sha256)),
+        ("b", artifact(&material.sides.b.file, &material.sides.b.sha256)),
     ])
 }
 

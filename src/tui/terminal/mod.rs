@@ -9,6 +9,7 @@
 //! While a guard is active, standard error goes to a hidden file and is shown afterwards: a line that a
 //! library prints would tear the picture.
 
+mod clipboard;
 mod reader;
 #[cfg(unix)]
 mod unix;
@@ -21,6 +22,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
+pub use clipboard::offer_to_clipboard;
 pub use reader::{Paused, Reader};
 
 #[cfg(unix)]

@@ -7,6 +7,7 @@ use crate::sighted::decision::report::DetectionRow;
 use crate::sighted::review::pictures::{Rendition, picture_id};
 use crate::sighted::review::queue::Filter;
 use crate::sighted::review::tally::parity_warning;
+use crate::sighted::review::twin;
 use crate::sighted::review::verdict::{LeftSide, ReviewEvent, Seen, Verdict};
 use crate::tui::picture::overlay::{BoxOverlay, Line};
 use crate::tui::picture::viewport::{UnitRect, Viewport};
@@ -54,6 +55,7 @@ pub(in crate::sighted) enum Act {
     NextOrder,
     MovedSlots,
     Tally,
+    Copy,
     SaveAgain,
     Leave,
 }
@@ -111,6 +113,7 @@ impl ReviewScreen {
                 self.mode = Mode::Tally;
                 Vec::new()
             }
+            Act::Copy => self.copy(),
             Act::NextView | Act::ModelInput | Act::AllBoxes => self.change_view(act),
             Act::ZoomToBox | Act::ZoomIn | Act::ZoomOut | Act::ZoomReset | Act::Pan(..) => {
                 self.look_nearer(act)
@@ -185,6 +188,16 @@ impl ReviewScreen {
             None if verdict.is_some() => self.go_on(),
             None => Vec::new(),
         }
+    }
+
+    fn copy(&mut self) -> Vec<Effect> {
+        let Some(desk) = &self.desk else { return Vec::new() };
+        let Some(item) = desk.item() else { return Vec::new() };
+        if self.start.hidden_sides {
+            self.say(Role::Warning, "not copied: the text would say which side is which");
+            return Vec::new();
+        }
+        vec![Effect::Copy(twin::one(&desk.material, &desk.ledger, item).to_file())]
     }
 
     fn open_menu(&mut self, menu: Menu) -> Vec<Effect> {

@@ -166,6 +166,14 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
         )
         .bind(
             BROWSE,
+            "c",
+            "copy",
+            "",
+            "copy the change as JSON: to the clipboard and to sessions/copied-change.json",
+            act(Act::Copy),
+        )
+        .bind(
+            BROWSE,
             "ctrl-s",
             "save-again",
             "",

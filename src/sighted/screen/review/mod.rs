@@ -60,6 +60,8 @@ pub(in crate::sighted) enum Msg {
     Recorded(Reply),
     /// A picture is ready.
     Picture(Answer),
+    /// A change was copied: whether the clipboard was offered it, and what became of the file.
+    Copied(bool, Result<(), String>),
 }
 
 /// What others must do.
@@ -72,6 +74,8 @@ pub(in crate::sighted) enum Effect {
     Write(u64, ReviewEvent),
     /// Pictures may be asked for that were not known before.
     Learn(Box<Material>),
+    /// Give this text to the clipboard and to a file.
+    Copy(String),
 }
 
 /// Whose boxes are shown.
@@ -366,6 +370,19 @@ impl Screen for ReviewScreen {
                 let viewport = first.viewport();
                 second.set_viewport(viewport);
                 self.ask_for_pictures()
+            }
+            Msg::Copied(offered, written) => {
+                match written {
+                    Ok(()) if offered => {
+                        self.say(
+                            Role::Good,
+                            "copied, if the terminal lets us; also in sessions/copied-change.json",
+                        );
+                    }
+                    Ok(()) => self.say(Role::Good, "written to sessions/copied-change.json"),
+                    Err(reason) => self.say(Role::Bad, format!("not copied: {reason}")),
+                }
+                Vec::new()
             }
             Msg::Act(act) => self.act(act),
             Msg::Input(input) => self.take_input(input),

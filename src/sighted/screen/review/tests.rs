@@ -19,6 +19,7 @@ use crate::tui::theme::Theme;
 struct Sitting {
     screen: ReviewScreen,
     written: Vec<ReviewEvent>,
+    copied: Vec<String>,
     asked: Vec<Request>,
     acks: bool,
     look: Look,
@@ -41,6 +42,7 @@ impl Sitting {
         let mut sitting = Self {
             screen: ReviewScreen::new(start),
             written: Vec::new(),
+            copied: Vec::new(),
             asked: Vec::new(),
             acks: true,
             look,
@@ -71,6 +73,7 @@ impl Sitting {
                     }
                 }
                 Effect::Learn(_) => {}
+                Effect::Copy(text) => self.copied.push(text),
             }
         }
     }
@@ -311,6 +314,32 @@ fn the_first_open_change_is_where_the_reviewer_left() {
     let desk = again.desk.as_ref().expect("begun");
     assert_eq!(desk.queue.place(), place);
     assert_eq!(desk.verdict_of(&desk.material.items[2]), Some(Verdict::Reference));
+}
+
+#[test]
+fn one_change_is_copied_whole() {
+    let mut sitting = Sitting::begin(false);
+    sitting.keys("c");
+    let [copied] = sitting.copied.as_slice() else { panic!("copied {}", sitting.copied.len()) };
+    let copied: serde_json::Value = serde_json::from_str(copied).expect("JSON");
+    let desk = sitting.desk();
+    let item = desk.item().expect("a change");
+    assert_eq!(copied["item"]["fixture"], item.key.fixture.to_hex());
+    assert_eq!(copied["item"]["change"], item.key.change);
+    assert_eq!(copied["artifacts"]["a"]["sha256"], desk.material.sides.a.sha256);
+    assert_eq!(copied["threshold"], desk.material.threshold);
+    sitting.send(Msg::Copied(true, Ok(())));
+    assert!(sitting.text().contains("also in sessions/copied-change.json"), "{}", sitting.text());
+    sitting.send(Msg::Copied(true, Err("disk full".to_owned())));
+    assert!(sitting.text().contains("not copied: disk full"), "{}", sitting.text());
+}
+
+#[test]
+fn a_copy_does_not_say_which_side_is_which() {
+    let mut sitting = Sitting::begin(true);
+    sitting.keys("c");
+    assert_eq!(sitting.copied, Vec::<String>::new());
+    assert!(sitting.text().contains("not copied"), "{}", sitting.text());
 }
 
 #[test]
