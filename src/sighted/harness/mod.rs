@@ -8,3 +8,6 @@ pub(in crate::sighted) mod recipe;
 pub(in crate::sighted) mod run;
 pub(in crate::sighted) mod runner;
 pub(in crate::sighted) mod runtime_library;
+
+#[cfg(test)]
+mod run_tests;

@@ -147,8 +147,14 @@ pub(in crate::sighted) enum RunError {
         reason: String,
     },
     /// The two sides cannot be compared.
-    #[error("the sides cannot be compared: {0}")]
-    Compare(#[from] BuildError),
+    #[error("{}: the sides cannot be compared: {source}", escape(.written))]
+    Compare {
+        /// On which fixture, as the manifest writes it.
+        written: String,
+        /// Why.
+        #[source]
+        source: BuildError,
+    },
 }
 
 /// A run that went through all fixtures.
@@ -421,11 +427,12 @@ impl<'run> Folding<'run> {
             id: *id,
             tensor: *tensor,
         };
-        self.builder.push(seen, &a.outputs.views(), &b.outputs.views())?;
-        if let Some(again) = again {
-            self.builder.push_noise(&a.outputs.views(), &again.outputs.views())?;
-        }
-        Ok(())
+        let pushed = self.builder.push(seen, &a.outputs.views(), &b.outputs.views());
+        let compared = pushed.and_then(|()| match again {
+            Some(again) => self.builder.push_noise(&a.outputs.views(), &again.outputs.views()),
+            None => Ok(()),
+        });
+        compared.map_err(|source| RunError::Compare { written: line.written.clone(), source })
     }
 
     /// Keeps what is new. That this fails costs time later, not this run's result.
