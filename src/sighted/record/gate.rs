@@ -4,11 +4,12 @@ use std::path::Path;
 
 use super::limits::{self, Holds, LimitFinding};
 use super::registry::Listing;
-use super::release::same_point;
+use super::release::{ReleaseRecord, same_point};
 use super::signoff::Decision;
 use super::signoff_store::{SignOffs, StoredSignOff};
 use super::verify::{self, Check, Means, Status};
 use crate::domain::canonical::float_text;
+use crate::domain::digest::ArtifactHash;
 use crate::domain::escape::{escape, escape_os};
 
 /// The gate's answer.
@@ -75,7 +76,8 @@ fn decide(
         .collect();
     if standing.is_empty() {
         let point = threshold.map(|point| format!(" at {}", float_text(point))).unwrap_or_default();
-        return (Holds::No, format!("no sign-off for artifact {hash}{point}"));
+        let other = signed_here(artifact, hash, signoffs, listing, means).unwrap_or_default();
+        return (Holds::No, format!("no sign-off for artifact {hash}{point}{other}"));
     }
     let mut accepted = Vec::new();
     for stored in standing {
@@ -85,6 +87,30 @@ fn decide(
         }
     }
     (Holds::Yes, accepted.join("; "))
+}
+
+/// What was signed in this place, when the file that lies there now is another one.
+fn signed_here(
+    artifact: &Path,
+    found: ArtifactHash,
+    signoffs: &SignOffs,
+    listing: &Listing,
+    means: &Means<'_>,
+) -> Option<String> {
+    let place = std::path::absolute(artifact).ok()?;
+    let is_here = |record: &ReleaseRecord| {
+        std::path::absolute(means.root.join(&record.artifact_path)).ok().as_ref() == Some(&place)
+    };
+    signoffs.standing().find_map(|stored| {
+        let signoff = &stored.signoff;
+        let id = signoff.record.record_id;
+        let entry = listing.records.iter().find(|entry| entry.record.record_id == id)?;
+        let signed = signoff.record.artifact;
+        (signed != found && is_here(&entry.record)).then(|| {
+            let (id, who) = (signoff.id.short(), escape(&signoff.signer.name));
+            format!("; sign-off {id} by {who} is for {signed} in this place: the file has changed")
+        })
+    })
 }
 
 /// Looks at one sign-off; `Ok` says what was accepted.

@@ -33,6 +33,9 @@ use crate::store::label_file;
 /// Largest report, in bytes.
 const MAX_REPORT_BYTES: usize = 64 << 20;
 
+/// Folder of the scores that sign-offs name, relative to the workspace.
+const SCORES: &str = "records/scores";
+
 /// A person, or a test.
 pub(in crate::sighted) trait Person {
     /// Shows lines; they are escaped.
@@ -384,6 +387,8 @@ fn evidence_of(
             path: manifest.path,
             hash: ManifestHash::from_bytes(*manifest.hash.as_bytes()),
         },
+        // Beside the artifact there may be none; then a record from it, or its reference's, is used.
+        sidecar: request.sidecar.is_file().then(|| named(&request.sidecar)).transpose()?,
         taxonomy: used(&request.score.taxonomy)?,
         groups: used(&request.score.groups)?,
         margin,
@@ -403,7 +408,7 @@ fn evidence_of(
 }
 
 fn score_path(hash: ContentHash) -> String {
-    format!("records/scores/{}.json", hash.short())
+    format!("{SCORES}/{}.json", hash.short())
 }
 
 fn show_evidence(
@@ -637,14 +642,7 @@ fn write(
 ) -> Result<Written, SigningFault> {
     let signature = request.key.as_deref().map(|key| ssh::sign(key, &signed.file)).transpose()?;
     if let Some(scored) = scored {
-        let text = scored.to_json().to_canonical();
-        let path = request.root.join(score_path(scored.hash()));
-        match atomic::create_new(&path, text.as_bytes()) {
-            Err(error) if error.source.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(error.into());
-            }
-            _ => {}
-        }
+        scored.store_in(&request.root.join(SCORES))?;
     }
     let stored = registry.register(&signed.record)?;
     let path = SignOffStore::at(&request.signoffs).create(signed, signature.as_deref())?;

@@ -376,8 +376,9 @@ fn a_limit_that_does_not_hold_cannot_be_accepted() {
 
 #[test]
 fn every_input_changed_by_one_byte_closes_the_gate_and_is_named() {
-    let changes: [(&str, &str); 9] = [
-        ("models/demo-litter.int8.onnx", "no sign-off for artifact"),
+    let changes: [(&str, &str); 10] = [
+        ("models/demo-litter.int8.onnx", "in this place: the file has changed"),
+        ("models/demo-litter.int8.meta.json", "sidecar"),
         ("sessions/reports/at-0.4.json", "parity-report"),
         ("fixtures/manifest.txt", "manifest"),
         ("fixtures/images/3.jpg", "pictures images/3.jpg"),

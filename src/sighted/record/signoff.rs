@@ -90,6 +90,8 @@ pub(in crate::sighted) struct Evidence {
     pub report: NamedFile<ReportHash>,
     /// The fixture manifest.
     pub manifest: NamedFile<ManifestHash>,
+    /// The artifact's sidecar: class names in logit order, which whoever serves the artifact goes by.
+    pub sidecar: Option<NamedFile<ContentHash>>,
     /// The taxonomy file.
     pub taxonomy: Option<NamedFile<ContentHash>>,
     /// Sealed label files.
@@ -150,6 +152,8 @@ impl Evidence {
             ("parityReport", Json::text(&self.report.path)),
             ("parityReportSha256", Json::text(self.report.hash.to_hex())),
             ("predictionsSha256", Json::text(self.report.hash.to_hex())),
+            ("sidecar", path(&self.sidecar)),
+            ("sidecarSha256", hash(&self.sidecar)),
             ("subsets", texts(&self.subsets)),
             ("taxonomy", path(&self.taxonomy)),
             ("taxonomySha256", hash(&self.taxonomy)),
@@ -190,6 +194,7 @@ impl Evidence {
                     path: fields.text(&["manifest"])?,
                     hash: fields.hash(&["manifestSha256"])?,
                 },
+                sidecar: file("sidecar")?,
                 taxonomy: file("taxonomy")?,
                 groups: file("groups")?,
                 margin: file("margin")?,
@@ -209,6 +214,7 @@ impl Evidence {
             "marginSha256",
             "metricsSha256",
             "predictionsSha256",
+            "sidecarSha256",
             "taxonomySha256",
         ] {
             if again.get(key) != tree.get(key) {

@@ -37,6 +37,7 @@ fn a_signed_world_passes_the_gate() {
             "operating-point",
             "artifact",
             "precision-evidence",
+            "sidecar",
             "parity-report",
             "report-sums",
             "comparison",
@@ -263,9 +264,23 @@ fn the_gate_fails_closed() {
         ("no sign-off at all", Holds::No, "no sign-off for artifact", |_, path| {
             fs::remove_file(path).expect("removed");
         }),
-        ("artifact changed", Holds::No, "no sign-off for artifact", |world, _| {
+        ("artifact changed", Holds::No, "in this place: the file has changed", |world, _| {
             flip(&world.artifact());
         }),
+        ("sidecar changed", Holds::No, "sidecar models/b.meta.json", |world, _| {
+            flip(&world.root().join("models/b.meta.json"));
+        }),
+        ("sidecar gone", Holds::CannotTell, "sidecar models/b.meta.json", |world, _| {
+            fs::remove_file(world.root().join("models/b.meta.json")).expect("removed");
+        }),
+        (
+            "sidecar's hash dropped",
+            Holds::CannotTell,
+            "does not follow from the rest",
+            |_, path| {
+                forge(path, |tree| with(tree, &["evidence", "sidecar"], Json::Null));
+            },
+        ),
         ("artifact gone", Holds::CannotTell, "cannot read", |world, _| {
             fs::remove_file(world.artifact()).expect("removed");
         }),

@@ -136,6 +136,7 @@ pub(in crate::sighted) struct World {
 
 const ARTIFACT_PATH: &str = "models/b.onnx";
 const REPORT_PATH: &str = "sessions/reports/r.json";
+const SIDECAR_PATH: &str = "models/b.meta.json";
 
 impl World {
     pub(in crate::sighted) fn new() -> Self {
@@ -149,6 +150,7 @@ impl World {
         let manifest = put("fixtures/manifest.txt", b"one.jpg\n");
         let picture = put("fixtures/one.jpg", b"a picture");
         put("taxonomy.toml", b"schema = 1\n");
+        put(SIDECAR_PATH, b"{}\n");
         for name in ["ada", "bob"] {
             put(&format!("labels/{name}.jsonl"), name.as_bytes());
         }
@@ -238,6 +240,10 @@ impl World {
                 path: "fixtures/manifest.txt".to_owned(),
                 hash: ManifestHash::of(&self.bytes("fixtures/manifest.txt")),
             },
+            sidecar: Some(NamedFile {
+                path: SIDECAR_PATH.to_owned(),
+                hash: ContentHash::of(&self.bytes(SIDECAR_PATH)),
+            }),
             taxonomy: Some(NamedFile {
                 path: "taxonomy.toml".to_owned(),
                 hash: ContentHash::of(&self.bytes("taxonomy.toml")),

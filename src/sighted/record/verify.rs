@@ -225,6 +225,9 @@ pub(in crate::sighted) fn check_signoff(
     checks.push(point_check(signoff, &entry.record));
     checks.extend(artifact_checks(&entry.record, means));
     let evidence = &signoff.evidence;
+    if let Some(file) = &evidence.sidecar {
+        checks.push(file_check::<ContentHash>("sidecar", &file.path, file.hash, means));
+    }
     let report = report_checks(&evidence.report.path, evidence.report.hash, means, &mut checks);
     checks.push(comparison_check(&entry.record, report.as_ref().map(|(_, tree)| tree)));
     checks.push(file_check::<ManifestHash>(
