@@ -70,6 +70,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     }
     let question = ScoreQuestion {
         report: args.report.clone(),
+        about: None,
         labels: args.labels.clone(),
         threshold: args.threshold,
         taxonomy: args.taxonomy.clone(),

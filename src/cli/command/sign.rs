@@ -109,8 +109,11 @@ enum Looked {
 /// Shows recall and false positives over the threshold. What is chosen there is said, and typed when
 /// signing: a cursor is too easily one step off.
 fn on_curves(args: &Args, workspace: &Workspace, globals: &Globals) -> anyhow::Result<Looked> {
+    let first = || workspace.config.compare.candidates.first().map(|it| workspace.resolve(it));
     let question = ScoreQuestion {
         report: args.report.clone(),
+        // Curves of another artifact's report would be signed under this one's name.
+        about: args.artifact.clone().or_else(first),
         labels: args.labels.clone(),
         ..ScoreQuestion::default()
     };

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::digest::ManifestHash;
 use crate::domain::escape::{escape, escape_os};
+use crate::sighted::record::verify::artifact_hash;
 use crate::sighted::score::compute::score;
-use crate::sighted::score::gather::{Places, files_in, gather, newest_report, read_report};
+use crate::sighted::score::gather::{
+    Places, files_in, gather, newest_report, newest_report_about, read_report,
+};
 use crate::sighted::score::margin::Margin;
 use crate::store::workspace::Workspace;
 
@@ -15,6 +18,8 @@ use crate::store::workspace::Workspace;
 pub struct ScoreQuestion {
     /// The parity report; without it, the newest of the workspace.
     pub report: Option<PathBuf>,
+    /// The artifact it is to be about, when the report is not given.
+    pub about: Option<PathBuf>,
     /// Sealed label files; without any, all of the workspace.
     pub labels: Vec<PathBuf>,
     /// The operating point; without it, the recommended threshold of the report.
@@ -90,9 +95,18 @@ pub(in crate::sighted) fn resolve_places(
         (Some(path), _) => path.clone(),
         (None, Some(workspace)) => {
             let folder = workspace.reports_dir();
-            let newest = newest_report(&folder)?.ok_or_else(|| {
+            let (newest, about) = match &question.about {
+                Some(artifact) => {
+                    let shown = escape_os(artifact.as_os_str());
+                    let hash = artifact_hash(artifact)
+                        .map_err(|reason| anyhow::anyhow!("cannot read {shown}: {reason}"))?;
+                    (newest_report_about(&folder, hash)?, format!(" about {shown}"))
+                }
+                None => (newest_report(&folder)?, String::new()),
+            };
+            let newest = newest.ok_or_else(|| {
                 anyhow::anyhow!(
-                    "no parity report in {}; `flipside parity` makes one",
+                    "no parity report{about} in {}; `flipside parity` makes one",
                     escape_os(folder.as_os_str())
                 )
             })?;

@@ -175,6 +175,8 @@ pub(in crate::sighted) struct Evidence {
     pub manifest_sha256: String,
     /// The artifacts, as the report writes them.
     pub artifacts: Sides<String>,
+    /// File names of the artifacts, for people; not escaped, and part of no hash.
+    pub names: Sides<String>,
     /// Recommended threshold.
     pub recommended: f64,
     /// The report lists detections from here on.
@@ -255,6 +257,10 @@ impl Evidence {
                 a: sources.report.artifacts.a.sha256.clone(),
                 b: sources.report.artifacts.b.sha256.clone(),
             },
+            names: Sides {
+                a: file_name(&sources.report.artifacts.a.path),
+                b: file_name(&sources.report.artifacts.b.path),
+            },
             recommended: sources.report.decode.conf_threshold_recommended,
             detection_floor: extension.detection_floor,
             decisions: decisions_of(sources.report, extension),
@@ -321,6 +327,11 @@ impl Evidence {
             ("margin", self.margin.as_ref().map_or(Json::Null, AppliedMargin::to_json)),
         ])
     }
+}
+
+/// The last part of a path, whichever way its separators lean.
+pub(in crate::sighted) fn file_name(path: &str) -> String {
+    path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }
 
 /// The report's own counts: by slot and by set, where it has both.

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use super::evidence::{Evidence, Exposure, JoinError, NamedLabelFile, Sources};
 use super::margin::{Margin, MarginError};
 use crate::domain::canonical::Json;
-use crate::domain::digest::{ContentHash, FixtureId, ReportHash};
+use crate::domain::digest::{ArtifactHash, ContentHash, FixtureId, ReportHash};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::manifest::{self, FixtureGroup};
 use crate::domain::taxonomy::Taxonomy;
-use crate::sighted::decision::report::ParityReport;
+use crate::sighted::decision::report::{self, ParityReport};
 use crate::sighted::runs::verdicts::{self, Sighting, VerdictError};
 use crate::store::label_file::{LabelFile, LabelFileError};
 
@@ -122,10 +122,10 @@ fn exposure_of(sighting: Sighting) -> Exposure {
     }
 }
 
-/// A report and the hash of its bytes.
+/// A report that holds together, and the hash of its bytes.
 ///
 /// # Errors
-/// Unreadable, too large, or no report of schema 2.
+/// Unreadable, too large, no report of schema 2, or one that contradicts itself.
 pub(in crate::sighted) fn read_report(
     path: &Path,
 ) -> Result<(ParityReport, ReportHash), GatherError> {
@@ -134,12 +134,15 @@ pub(in crate::sighted) fn read_report(
 }
 
 fn parse_report(bytes: &[u8]) -> Result<(ParityReport, ReportHash), String> {
-    let report: ParityReport =
-        serde_json::from_slice(bytes).map_err(|error| format!("not a parity report: {error}"))?;
-    if report.schema_version != 2 {
-        return Err(format!("schemaVersion {}, expected 2", report.schema_version));
-    }
-    Ok((report, ReportHash::of(bytes)))
+    let read = report::read::read(bytes).map_err(|error| error.to_string())?;
+    Ok((read.report, read.hash))
+}
+
+/// A report as it says itself: enough to choose one among many, not to count on.
+fn glance(path: &Path) -> Option<ParityReport> {
+    let bytes = read_bounded(path, MAX_REPORT_BYTES).ok()?;
+    let report: ParityReport = serde_json::from_slice(&bytes).ok()?;
+    (report.schema_version == 2).then_some(report)
 }
 
 /// What a stored score was made of beside its files: read from it, so that computing it again elsewhere
@@ -327,10 +330,32 @@ pub(in crate::sighted) fn files_in(
 /// # Errors
 /// The folder cannot be listed.
 pub(in crate::sighted) fn newest_report(folder: &Path) -> Result<Option<PathBuf>, GatherError> {
+    newest_where(folder, |_| true)
+}
+
+/// The newest report that has `artifact` as its candidate, or, when none has, as its reference.
+///
+/// # Errors
+/// The folder cannot be listed.
+pub(in crate::sighted) fn newest_report_about(
+    folder: &Path,
+    artifact: ArtifactHash,
+) -> Result<Option<PathBuf>, GatherError> {
+    let hash = artifact.to_hex();
+    Ok(match newest_where(folder, |report| report.artifacts.b.sha256 == hash)? {
+        Some(path) => Some(path),
+        None => newest_where(folder, |report| report.artifacts.a.sha256 == hash)?,
+    })
+}
+
+fn newest_where(
+    folder: &Path,
+    wanted: impl Fn(&ParityReport) -> bool,
+) -> Result<Option<PathBuf>, GatherError> {
     let mut newest: Option<(String, PathBuf)> = None;
     for path in files_in(folder, "json")? {
-        let Ok((report, _)) = read_report(&path) else { continue };
-        if report.flipside.is_none() {
+        let Some(report) = glance(&path) else { continue };
+        if report.flipside.is_none() || !wanted(&report) {
             continue;
         }
         let key = (report.generated_at, path);
