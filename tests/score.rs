@@ -18,8 +18,8 @@ use serde_json::Value;
 
 #[path = "support/demo_labels.rs"]
 mod demo_labels;
-#[path = "support/report_json.rs"]
-mod report_json;
+#[path = "support/sound_report.rs"]
+mod sound_report;
 
 use demo_labels::{ATTENTIVE, label_files, plan, read_truth};
 
@@ -45,7 +45,7 @@ impl Bench {
         let taxonomy = Taxonomy::parse(&read("coarse10.toml")).expect("valid");
         let classes: Vec<&str> =
             taxonomy.groups().iter().map(|group| group.leaves[0].as_str()).collect();
-        let fixtures: Vec<report_json::Fixture> = truth
+        let seen: Vec<sound_report::Seen> = truth
             .iter()
             .enumerate()
             .map(|(index, it)| {
@@ -54,20 +54,16 @@ impl Bench {
                 let class = it.categories.first().and_then(|name| {
                     taxonomy.groups().iter().position(|group| group.name == *name)
                 });
-                let detection = |confidence: f64| {
-                    (0, class.unwrap_or(0) as u32, confidence, [0.1, 0.1, 0.4, 0.4])
-                };
-                report_json::Fixture {
+                sound_report::Seen {
                     path: format!("images/{index:02}.jpg"),
                     sha256: it.fixture.to_hex(),
-                    a: vec![detection(sure)],
-                    b: vec![detection(sure - 0.04)],
-                    items: Vec::new(),
+                    class: class.unwrap_or(0),
+                    a: sure,
+                    b: sure - 0.04,
                 }
             })
             .collect();
-        let mut report = report_json::report(&fixtures, &classes);
-        report["fixtures"]["manifestSha256"] = manifest.to_hex().into();
+        let report = sound_report::report(&seen, &classes, &manifest.to_hex());
         atomic::write(&folder.path().join("report.json"), report.to_string().as_bytes())
             .expect("written");
         let plan = plan(manifest, 3);
@@ -181,6 +177,20 @@ fn four_forms() {
     let markdown = text(&bench.run(&["--markdown"]).stdout);
     assert!(markdown.starts_with("## Score at operating point 0.4"), "{markdown}");
     assert_eq!(bench.run(&["--csv", "--json"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_report_that_contradicts_itself_is_not_scored() {
+    let bench = Bench::new();
+    let sound = std::fs::read_to_string(bench.report()).expect("readable");
+    // One confidence raised over the threshold, and nothing else.
+    let raised = sound.replacen("\"confidence\":0.312,", "\"confidence\":0.45,", 1);
+    assert!(sound != raised, "there is such a confidence");
+    atomic::write(&bench.report(), raised.as_bytes()).expect("written");
+    let output = bench.run(&["--json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("report.json") && said.contains("expected"), "{said}");
 }
 
 #[test]

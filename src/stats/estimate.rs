@@ -31,7 +31,7 @@ pub enum Estimate {
         /// 0 or 1.
         n: u64,
     },
-    /// n is 2, 3 or 4: the counts and nothing else.
+    /// n is 2, 3 or 4, or the counts alone were asked for: the counts and nothing else.
     TooFew {
         /// Hits.
         k: u64,
@@ -53,6 +53,14 @@ impl Estimate {
             Some(_) if n >= COUNTS_FROM => Self::TooFew { k, n },
             Some(_) => Self::Unmeasured { n },
             None => Self::Unmeasured { n: 0 },
+        }
+    }
+
+    /// k of n as counts alone, where a rate would say too much however many there are.
+    pub fn counts(k: u64, n: u64) -> Self {
+        match Self::of(k, n) {
+            Self::Wide(_) | Self::Measured(_) => Self::TooFew { k, n },
+            few => few,
         }
     }
 
@@ -159,6 +167,19 @@ mod tests {
             let estimate = Estimate::of(k, n);
             assert_eq!((estimate.word(), estimate.text().as_str()), (word, text), "{k}/{n}");
             assert_eq!(estimate.rate().is_some(), (5..).contains(&n) && k <= n);
+        }
+    }
+
+    #[test]
+    fn counts_alone_give_no_rate() {
+        for (k, n, word, text) in [
+            (1, 1, "unmeasured", "unmeasured (1 image)"),
+            (2, 5, "too-few", "2/5, too few"),
+            (0, 29, "too-few", "0/29, too few"),
+        ] {
+            let estimate = Estimate::counts(k, n);
+            assert_eq!((estimate.word(), estimate.text().as_str()), (word, text), "{k}/{n}");
+            assert_eq!(estimate.rate(), None);
         }
     }
 

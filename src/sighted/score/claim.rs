@@ -149,7 +149,10 @@ impl Claim {
                 plain_points(*margin),
             ),
             Self::Instability { flips, real_flips, mislabels, images } => format!(
-                "Decisions changed: {flips} threshold flips ({real_flips} real), {mislabels} mislabels, {images} images; this is instability, and only labels tell what it costs"
+                "Decisions changed: {} ({real_flips} real), {}, {}; this is instability, and only labels tell what it costs",
+                counted(*flips, "threshold flip"),
+                counted(*mislabels, "mislabel"),
+                counted(*images, "image"),
             ),
             Self::Blindness { status: None } => "No label counts here".to_owned(),
             Self::Blindness { status: Some(status) } => match status {
@@ -215,7 +218,12 @@ fn plain_points(margin: f64) -> String {
 }
 
 fn changed_images(changed: u64) -> String {
-    if changed == 1 { "1 changed image".to_owned() } else { format!("{changed} changed images") }
+    counted(changed, "changed image")
+}
+
+/// `1 image`, `2 images`
+pub(in crate::sighted) fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn capital(measure: Measure) -> String {

@@ -24,6 +24,10 @@ pub(in crate::sighted) const REBASED_TO: [f64; 3] = [0.50, 0.20, 0.05];
 /// Shares of wrong "litter" labels the sensitivity line assumes.
 pub(in crate::sighted) const WRONG_LABELS: [f64; 3] = [0.02, 0.05, 0.10];
 
+/// Fewest pictures of one source for rates; below, counts stand alone, since rates of a handful would be
+/// read as a ranking of sources.
+pub(in crate::sighted) const SOURCE_RATES_FROM: u64 = 30;
+
 /// A score.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::sighted) struct Score {
@@ -33,6 +37,8 @@ pub(in crate::sighted) struct Score {
     pub evidence: Json,
     /// Shown as A and B: artifact hashes.
     pub artifacts: Sides<String>,
+    /// File names of the artifacts; not escaped, and part of no hash.
+    pub names: Sides<String>,
     /// Decisions at the operating point; absent below what the report lists.
     pub decisions: Option<DecisionRow>,
     /// Numbers by subset; `all` first.
@@ -125,6 +131,7 @@ pub(in crate::sighted) fn score(evidence: &Evidence, operating_point: f64) -> Sc
         operating_point,
         evidence: evidence.to_json(),
         artifacts: evidence.artifacts.clone(),
+        names: evidence.names.clone(),
         sentences: sentences(evidence, &subsets, decisions.as_ref()),
         decisions,
         subsets,
@@ -187,8 +194,14 @@ fn one_subset(
     planned: bool,
 ) -> SubsetScore {
     let margin = evidence.margin.as_ref().map(|applied| applied.margin.margin);
-    let recall = rates(selection, Measure::Recall, operating_point, margin);
-    let false_positives = rates(selection, Measure::FalsePositives, operating_point, margin);
+    let mut recall = rates(selection, Measure::Recall, operating_point, margin);
+    let mut false_positives = rates(selection, Measure::FalsePositives, operating_point, margin);
+    let counts_only = matches!(selection.kind, SubsetKind::Source(_))
+        && recall.table.n() + false_positives.table.n() < SOURCE_RATES_FROM;
+    if counts_only {
+        recall.keep_counts_only();
+        false_positives.keep_counts_only();
+    }
     SubsetScore {
         kind: selection.kind.clone(),
         planned,
@@ -200,7 +213,7 @@ fn one_subset(
         exposed_left_out: selection.exposed_left_out,
         without_output: selection.without_output,
         blind: selection.blind,
-        precision: precision(&recall, &false_positives),
+        precision: precision(&recall, &false_positives, counts_only),
         sensitivity: sensitivity(&recall, &false_positives),
         recall,
         false_positives,
@@ -240,8 +253,11 @@ fn points_of(recall: &Rates, false_positives: &Rates) -> Sides<Option<(f64, f64)
     }
 }
 
-fn precision(recall: &Rates, false_positives: &Rates) -> Precision {
-    let side = |true_hits: u64, false_hits: u64| Estimate::of(true_hits, true_hits + false_hits);
+fn precision(recall: &Rates, false_positives: &Rates, counts_only: bool) -> Precision {
+    let side = |true_hits: u64, false_hits: u64| {
+        let n = true_hits + false_hits;
+        if counts_only { Estimate::counts(true_hits, n) } else { Estimate::of(true_hits, n) }
+    };
     let points = points_of(recall, false_positives);
     let rebase = |share: f64, point: Option<(f64, f64)>| {
         let (recall, false_rate) = point?;

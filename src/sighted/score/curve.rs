@@ -167,6 +167,17 @@ impl Curve {
         changes
     }
 
+    /// Pictures in which exactly one side has a detection at `threshold`, in the order of the report.
+    pub(in crate::sighted) fn differing(evidence: &Evidence, threshold: f64) -> Vec<Change> {
+        let one = |(row, best): (RowIndex, Sides<f64>)| {
+            let (a, b) = (best.a >= threshold, best.b >= threshold);
+            let best = if b { best.b } else { best.a };
+            (a != b).then_some(Change { row, candidate: b, gained: true, best })
+        };
+        let rows = evidence.rows.iter().enumerate();
+        rows.filter_map(|(index, row)| Some((index, row.best?))).filter_map(one).collect()
+    }
+
     /// The nearest threshold above (or below) at which some picture's presence differs from `threshold`.
     ///
     /// Upwards that is just above the next confidence, downwards the next confidence itself, since a tie
@@ -354,6 +365,23 @@ mod tests {
         assert_eq!(curve.step(0.40, up).len(), 1);
         assert_eq!(curve.next_change(0.9, true), None);
         assert_eq!(curve.next_change(0.1, false), None);
+    }
+
+    #[test]
+    fn pictures_only_one_side_finds_are_those_the_table_counts() {
+        let mut set = Set::new(&[("p", 0.40, 0.45), ("q", 0.50, 0.38), ("r", 0.42, 0.42)]);
+        set.labelled("ada", &["p", "q", "r"], &[]);
+        let (evidence, curve) = curve(&set);
+        let named = |threshold| -> Vec<(usize, bool)> {
+            Curve::differing(&evidence, threshold).iter().map(|it| (it.row, it.candidate)).collect()
+        };
+        assert_eq!(named(0.40), [(1, false)], "a tie survives");
+        assert_eq!(named(0.43), [(0, true), (1, false)]);
+        assert_eq!(named(0.30), []);
+        for threshold in [0.3, 0.38, 0.4, 0.41, 0.43, 0.46, 0.6] {
+            let table = curve.table(Measure::Recall, threshold);
+            assert_eq!(named(threshold).len() as u64, table.discordant(), "{threshold}");
+        }
     }
 
     #[test]

@@ -121,6 +121,17 @@ impl Rates {
         wider(self.tango, clustered)
     }
 
+    /// Takes back everything but the counts.
+    pub(in crate::sighted) fn keep_counts_only(&mut self) {
+        let n = self.table.n();
+        self.sides = Sides {
+            a: Estimate::counts(self.table.first(), n),
+            b: Estimate::counts(self.table.second(), n),
+        };
+        (self.tango, self.newcombe, self.mcnemar, self.mid_p) = (None, None, None, None);
+        (self.clustered, self.reach) = (None, None);
+    }
+
     /// The interval of one side's rate that is shown first.
     pub(in crate::sighted) fn side_headline(&self, candidate: bool) -> Option<Interval> {
         let estimate = if candidate { self.sides.b } else { self.sides.a };

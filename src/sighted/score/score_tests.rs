@@ -252,6 +252,33 @@ fn subsets_drop_drawings_flags_and_doubts() {
 }
 
 #[test]
+fn a_source_of_fewer_than_thirty_pictures_is_counted_and_not_rated() {
+    let sources = |first: usize| {
+        let names: Vec<String> = (0..60).map(|index| format!("p{index}")).collect();
+        let pictures: Vec<(&str, f64, f64)> =
+            names.iter().map(|name| (name.as_str(), 0.9, 0.9)).collect();
+        let mut set = Set::new(&pictures);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        set.labelled("ada", &names, &[]);
+        for (index, name) in names.iter().enumerate() {
+            let source = if index < first { "few" } else { "more" };
+            let group = FixtureGroup { source: source.to_owned(), pair: String::new() };
+            set.groups.insert(format!("{name}.jpg"), group);
+        }
+        score(&set.join(), 0.4)
+    };
+    let found = sources(29);
+    let few = subset(&found, "source:few");
+    assert_eq!(few.recall.sides.b.text(), "29/29, too few");
+    assert!(few.recall.tango.is_none() && few.recall.reach.is_none());
+    assert_eq!(few.precision.sides.a.word(), "too-few");
+    for enough in [subset(&found, "source:more"), subset(&sources(30), "source:few")] {
+        assert!(enough.recall.sides.b.rate().is_some() && enough.recall.tango.is_some());
+        assert!(enough.precision.sides.a.rate().is_some());
+    }
+}
+
+#[test]
 fn an_unsure_category_counts_for_neither_and_bounds_both() {
     let mut pictures: Vec<(String, f64, f64)> =
         (0..6).map(|i| (format!("p{i}"), 0.9, 0.9)).collect();

@@ -150,12 +150,12 @@ impl Score {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = writeln!(out, "Score at operating point {}", float_text(self.operating_point));
-        let _ = writeln!(
-            out,
-            "reference {}, candidate {}",
-            short(&self.artifacts.a),
-            short(&self.artifacts.b)
-        );
+        for (side, name, hash) in [
+            ("reference", &self.names.a, &self.artifacts.a),
+            ("candidate", &self.names.b, &self.artifacts.b),
+        ] {
+            let _ = writeln!(out, "{side} {} {}", escape(name), short(hash));
+        }
         for subset in &self.subsets {
             subset_text(&mut out, subset);
         }
@@ -185,8 +185,10 @@ impl Score {
         let _ = writeln!(out, "## Score at operating point {}\n", float_text(self.operating_point));
         let _ = writeln!(
             out,
-            "Reference `{}`, candidate `{}`.\n",
+            "Reference {} `{}`, candidate {} `{}`.\n",
+            cell(&self.names.a),
             short(&self.artifacts.a),
+            cell(&self.names.b),
             short(&self.artifacts.b)
         );
         for sentence in &self.sentences {
