@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
 use crate::domain::digest::{FixtureId, ReportHash};
 use crate::domain::label::{Certainty, Label, Presence};
 use crate::domain::manifest::FixtureGroup;
@@ -12,12 +15,14 @@ use crate::sighted::score::evidence::{Answer, Evidence, LabelFileEntry, Row, Sai
 use crate::sighted::screen::threshold::{Msg, ThresholdScreen};
 use crate::stats::random::Random;
 use crate::store::label_file::BlindStatus;
-use crate::tui::screen::Screen as _;
+use crate::tui::screen::{Look, Screen as _};
+use crate::tui::theme::Theme;
 
 /// A threshold screen over made-up pictures.
 #[derive(Debug)]
 pub struct ThresholdProbe {
     screen: ThresholdScreen,
+    terminal: Terminal<TestBackend>,
 }
 
 impl ThresholdProbe {
@@ -30,6 +35,7 @@ impl ThresholdProbe {
             generated_at: String::new(),
             manifest_sha256: String::new(),
             artifacts: Sides::default(),
+            names: Sides::default(),
             recommended: 0.4,
             detection_floor: 0.2,
             decisions: Vec::new(),
@@ -54,13 +60,22 @@ impl ThresholdProbe {
             unjoined: Vec::new(),
             margin: None,
         };
-        Self { screen: ThresholdScreen::new(evidence, 0.4) }
+        let terminal = match Terminal::new(TestBackend::new(200, 60)) {
+            Ok(terminal) => terminal,
+            Err(impossible) => match impossible {},
+        };
+        Self { screen: ThresholdScreen::new(evidence, 0.4), terminal }
     }
 
-    /// Moves the cursor by so many hundredths and recounts everything; how many pictures were seen to
-    /// change so far.
+    /// Moves the cursor by so many hundredths, recounts everything and draws the screen; how many pictures
+    /// were seen to change so far.
     pub fn step(&mut self, hundredths: i32) -> usize {
         self.screen.update(Msg::Hundredths(hundredths), Duration::ZERO);
+        let drawn = self.terminal.draw(|frame| {
+            self.screen.view(frame, frame.area(), &Look::plain(Theme::COLOUR));
+        });
+        // What was drawn is part of the work: it must not be left out of it.
+        std::hint::black_box(drawn.is_ok());
         self.screen.seen().len()
     }
 }

@@ -86,6 +86,10 @@ pub(in crate::sighted) enum Msg {
     Band,
     /// Rows in the list of changes.
     Rows(isize),
+    /// The other list: what the last step changed, or what only one artifact finds here.
+    List,
+    /// The image in place of the curves, where there is no room for both.
+    Look,
     /// Begin typing a threshold.
     Type,
     /// A key while typing.
@@ -132,6 +136,15 @@ pub(in crate::sighted) struct Sampled {
     pub bands: [Vec<(f64, f64, f64)>; 4],
 }
 
+/// Which pictures are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::sighted) enum Listed {
+    /// Those the last step gained or lost.
+    Step,
+    /// Those in which only one artifact finds something, at the cursor.
+    Differing,
+}
+
 /// One subset on the screen.
 #[derive(Debug, Clone)]
 pub(in crate::sighted) struct Shown {
@@ -160,6 +173,10 @@ pub(in crate::sighted) struct ThresholdScreen {
     pub(super) from: f64,
     pub(super) decisions: Option<DecisionRow>,
     pub(super) changes: Vec<Change>,
+    /// What `changes` are: of the last step, or between the artifacts at the cursor.
+    pub(super) listed: Listed,
+    /// The image stands in place of the curves.
+    pub(super) looking: bool,
     pub(super) list: ListState,
     pub(super) band: Band,
     pub(super) typing: Option<TextInput>,
@@ -200,6 +217,8 @@ impl ThresholdScreen {
             from: start,
             decisions: None,
             changes: Vec::new(),
+            listed: Listed::Differing,
+            looking: false,
             list: ListState::default(),
             band: Band::Recall,
             typing: None,
@@ -212,6 +231,7 @@ impl ThresholdScreen {
             keymap: keys(),
         };
         screen.decisions = screen.flips.move_to(start);
+        screen.fill_list(Listed::Differing);
         screen
     }
 
@@ -257,10 +277,18 @@ impl ThresholdScreen {
         self.from = self.at;
         self.at = to;
         self.decisions = self.flips.move_to(to);
-        self.changes = self.shown().curve.step(self.from, to);
+        self.notice = None;
+        self.fill_list(Listed::Step);
+    }
+
+    fn fill_list(&mut self, listed: Listed) {
+        self.listed = listed;
+        self.changes = match listed {
+            Listed::Step => self.shown().curve.step(self.from, self.at),
+            Listed::Differing => Curve::differing(&self.evidence, self.at),
+        };
         self.list = ListState::new(self.changes.len());
         self.seen.extend(self.changes.iter().map(|change| self.evidence.rows[change.row].fixture));
-        self.notice = None;
         self.show_picture();
     }
 
@@ -321,7 +349,7 @@ impl ThresholdScreen {
             MouseKind::ScrollUp => self.list.step(-1),
             MouseKind::ScrollDown => self.list.step(1),
             MouseKind::Press | MouseKind::Drag => {
-                let places = threshold_view::Places::of(area);
+                let places = threshold_view::Places::of(area, self.looking);
                 if let Some(plot) = places.plot.filter(|plot| plot.contains(mouse.into_position()))
                     && let Some(x) = threshold_view::x_at(plot, mouse.column)
                 {
@@ -336,7 +364,8 @@ impl ThresholdScreen {
 
     fn pictures(&mut self) -> Vec<Effect> {
         let area = Rect::new(0, 0, self.size.0, self.size.1);
-        let Some(place) = threshold_view::Places::of(area).picture else { return Vec::new() };
+        let places = threshold_view::Places::of(area, self.looking);
+        let Some(place) = places.picture else { return Vec::new() };
         self.picture.set_area(place);
         self.picture
             .request()
@@ -405,6 +434,11 @@ impl Screen for ThresholdScreen {
                 self.list.step(rows);
                 self.show_picture();
             }
+            Msg::List => self.fill_list(match self.listed {
+                Listed::Step => Listed::Differing,
+                Listed::Differing => Listed::Step,
+            }),
+            Msg::Look => self.looking = !self.looking,
             Msg::Type => self.typing = Some(TextInput::default()),
             Msg::Key(key) => self.typed(key),
             Msg::Paste(text) => {
@@ -519,6 +553,22 @@ fn keys() -> KeyMap<Msg> {
         )
         .bind(MOVING, "down j", "next-row", "", "next image of the list", Msg::Rows(1))
         .bind(MOVING, "up k", "previous-row", "", "image before it", Msg::Rows(-1))
+        .bind(
+            MOVING,
+            "d",
+            "list",
+            "differing",
+            "list what only one artifact finds here, or what the last step changed",
+            Msg::List,
+        )
+        .bind(
+            MOVING,
+            "v",
+            "look",
+            "view",
+            "the image in place of the curves; a wide terminal shows both",
+            Msg::Look,
+        )
         .bind(MOVING, "s", "subset", "subset", "all images, or photographs only", Msg::Subset)
         .bind(MOVING, "b", "band", "band", "band of recall, of false positives, or none", Msg::Band)
         .bind(MOVING, "o", "open", "open", "open the image in review", Msg::Open)

@@ -116,10 +116,51 @@ fn a_listed_picture_opens_in_review_with_the_cursor_where_it_was() {
 }
 
 #[test]
+fn before_the_first_step_and_on_demand_it_lists_what_only_one_side_finds() {
+    let mut screen = screen();
+    let differing = Curve::differing(&screen.evidence, 0.4);
+    assert!(!differing.is_empty());
+    assert_eq!(screen.changes, differing);
+    let exposed = |screen: &ThresholdScreen| {
+        screen.changes.iter().all(|change| screen.seen().contains(&screen.row(change).fixture))
+    };
+    assert!(exposed(&screen), "whoever looks is exposed to what is listed");
+    press(&mut screen, "L");
+    let step = screen.changes.clone();
+    press(&mut screen, "d");
+    assert_eq!(screen.changes, Curve::differing(&screen.evidence, 0.45));
+    assert!(exposed(&screen));
+    press(&mut screen, "d");
+    assert_eq!(screen.changes, step);
+}
+
+#[test]
+fn a_step_says_what_it_costs_by_label_and_side() {
+    let mut screen = screen();
+    press(&mut screen, "L");
+    let count = |wanted: &str, candidate: bool| {
+        let mut changes = screen.changes.clone();
+        changes.retain(|it| it.candidate == candidate && screen.label_word(it) == wanted);
+        changes.len()
+    };
+    let said = format!(
+        "litter A {} B {}; clean A {} B {}",
+        count("litter", false),
+        count("litter", true),
+        count("clean", false),
+        count("clean", true)
+    );
+    for (columns, rows) in [(80, 24), (120, 40)] {
+        let text = headless::draw(&screen, columns, rows, &Look::plain(Theme::MONO)).text;
+        assert!(text.contains(&said), "{said}\n{text}");
+    }
+}
+
+#[test]
 fn the_mouse_moves_the_cursor_and_picks_a_row() {
     let mut screen = screen();
     screen.update(Msg::Resize(120, 40), Duration::ZERO);
-    let places = threshold_view::Places::of(Rect::new(0, 0, 120, 40));
+    let places = threshold_view::Places::of(Rect::new(0, 0, 120, 40), false);
     let plot = places.plot.expect("there is room");
     let press_at = |column, row| Mouse { kind: MouseKind::Press, column, row };
     screen.update(Msg::Mouse(press_at(plot.x + plot.width / 2, plot.y + 2)), Duration::ZERO);
@@ -134,6 +175,8 @@ fn pictures_are_asked_for_only_where_they_fit() {
     let mut screen = screen();
     screen.update(Msg::Resize(80, 24), Duration::ZERO);
     assert!(screen.update(Msg::Hundredths(5), Duration::ZERO).is_empty());
+    assert_eq!(screen.update(Msg::Look, Duration::ZERO).len(), 1, "in place of the curves");
+    screen.update(Msg::Look, Duration::ZERO);
     screen.update(Msg::Resize(120, 40), Duration::ZERO);
     assert_eq!(screen.update(Msg::Hundredths(5), Duration::ZERO).len(), 1);
 }
@@ -168,15 +211,19 @@ fn no_size_panics() {
 
 #[test]
 fn frames() {
-    for (name, keys) in
-        [("start", ""), ("moved", "L j"), ("asking", "right enter"), ("typing", "t 0 .")]
-    {
+    for (name, keys) in [
+        ("start", ""),
+        ("moved", "L j"),
+        ("looking", "L j v"),
+        ("asking", "right enter"),
+        ("typing", "t 0 ."),
+    ] {
         let mut screen = screen();
         if !keys.is_empty() {
             press(&mut screen, keys);
         }
         for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
-            if columns != 80 && ["asking", "typing"].contains(&name) {
+            if columns != 80 && ["asking", "typing", "looking"].contains(&name) {
                 continue;
             }
             let mono = headless::draw(&screen, columns, rows, &Look::plain(Theme::MONO));

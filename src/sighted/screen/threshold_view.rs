@@ -6,9 +6,10 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::threshold::{Band, RANGE, Shown, ThresholdScreen};
+use super::threshold::{Band, Listed, RANGE, Shown, ThresholdScreen};
 use crate::domain::canonical::float_text;
 use crate::domain::escape::escape;
+use crate::sighted::score::claim::counted;
 use crate::sighted::score::curve::Change;
 use crate::sighted::score::presence::Measure;
 use crate::sighted::score::text::badge;
@@ -35,6 +36,9 @@ const PLOT_ROWS: u16 = 5;
 /// Below this width a change is written with signs only.
 const SHORT_ROW: usize = 60;
 
+/// Longest name of an artifact in the title.
+const NAME_COLUMNS: usize = 28;
+
 /// From this width on the list and a picture stand beside the curves.
 const WIDE: u16 = 110;
 
@@ -58,8 +62,9 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Divides `area`.
-    pub(super) fn of(area: Rect) -> Self {
+    /// Divides `area`. When `looking`, a terminal too narrow for both shows the image in place of curves and
+    /// numbers.
+    pub(super) fn of(area: Rect, looking: bool) -> Self {
         let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
         let title = row(0, 1);
         let hints = row(area.height.saturating_sub(1), 1);
@@ -97,6 +102,20 @@ impl Places {
         let list =
             Rect { y: step.bottom(), height: body.bottom().saturating_sub(step.bottom()), ..body };
         let inside = |rect: Rect| rect.intersection(area);
+        if looking {
+            let picture = inside(Rect { height: step.y.saturating_sub(body.y), ..body });
+            let none = Rect { height: 0, ..body };
+            let (step, list) = (inside(step), inside(list));
+            return Self {
+                title,
+                plot: None,
+                numbers: none,
+                step,
+                list,
+                picture: Some(picture),
+                hints,
+            };
+        }
         Self {
             title,
             plot,
@@ -133,7 +152,7 @@ fn without_legend(plot: Rect) -> Rect {
 
 /// Draws everything.
 pub(super) fn view(screen: &ThresholdScreen, frame: &mut Frame<'_>, area: Rect, look: &Look) {
-    let places = Places::of(area);
+    let places = Places::of(area, screen.looking);
     let theme = look.theme;
     let buffer = frame.buffer_mut();
     if area.is_empty() {
@@ -161,6 +180,15 @@ fn threshold_text(value: f64) -> String {
 
 fn title(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
     let shown = screen.shown();
+    let names = &screen.evidence.names;
+    let side = |name: &str, hash: &str, word: &'static str| {
+        if area.width < WIDE || name.is_empty() {
+            return format!(" {word} ");
+        }
+        let hash = escape(hash.get(..8).unwrap_or(hash));
+        format!(" {word} {} {hash}  ", fit_middle(&escape(name), NAME_COLUMNS))
+    };
+    let (a, b) = (&screen.evidence.artifacts.a, &screen.evidence.artifacts.b);
     let line = Line::from(vec![
         Span::styled("Threshold ", theme.style(Role::Strong)),
         Span::styled(threshold_text(screen.at), theme.style(Role::Strong)),
@@ -169,9 +197,9 @@ fn title(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme
         Span::raw(format!(" {}  ", shown.name)),
         Span::raw(format!("sidecar {}  ", float_text(screen.evidence.recommended))),
         Span::styled("A", theme.style(Role::First)),
-        Span::raw(" reference "),
+        Span::raw(side(&names.a, a, "reference")),
         Span::styled("B", theme.style(Role::Second)),
-        Span::raw(" candidate"),
+        Span::raw(side(&names.b, b, "candidate")),
     ]);
     buffer.set_line(area.x, area.y, &line, area.width);
 }
@@ -335,10 +363,6 @@ fn decisions_text(screen: &ThresholdScreen, short: bool) -> String {
     )
 }
 
-fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 fn short_rate_text(shown: &Shown, measure: Measure, candidate: bool, at: f64) -> String {
     let table = shown.curve.table(measure, at);
     let k = if candidate { table.second() } else { table.first() };
@@ -391,10 +415,10 @@ pub(super) fn same_data_text(shown: &Shown) -> String {
     let unresolved = if shown.unresolved == 0 {
         String::new()
     } else {
-        format!("; {} unresolved", shown.unresolved)
+        format!("; {} unresolved left out", counted(shown.unresolved, "image"))
     };
     format!(
-        "chosen on the same data: recall {}, false pos. {} points{unresolved}",
+        "a point picked here is chosen on the same data that judges it; \"any t\" allows for that: recall {}, false pos. {} points{unresolved}",
         half(Measure::Recall),
         half(Measure::FalsePositives)
     )
@@ -404,28 +428,69 @@ fn step(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme)
     if area.is_empty() {
         return;
     }
-    let text = if screen.from.total_cmp(&screen.at).is_eq() {
-        "move the cursor to see which images change".to_owned()
-    } else {
-        let gained = screen.changes.iter().filter(|change| change.gained).count();
-        format!(
-            "{} \u{2192} {}: {} lost, {gained} gained",
-            threshold_text(screen.from),
-            threshold_text(screen.at),
-            screen.changes.len() - gained
-        )
+    let columns = usize::from(area.width);
+    let (text, parts) = match screen.listed {
+        Listed::Differing => {
+            let text = format!("{}: only one side finds something", threshold_text(screen.at));
+            (text, by_label(screen, |change| if change.candidate { "only B" } else { "only A" }))
+        }
+        Listed::Step if screen.from.total_cmp(&screen.at).is_eq() => {
+            ("move the cursor to see which images change".to_owned(), String::new())
+        }
+        Listed::Step => {
+            let gained = screen.changes.iter().filter(|change| change.gained).count();
+            let text = format!(
+                "{} \u{2192} {}: {} lost, {gained} gained",
+                threshold_text(screen.from),
+                threshold_text(screen.at),
+                screen.changes.len() - gained
+            );
+            (text, by_label(screen, |change| if change.candidate { "B" } else { "A" }))
+        }
     };
-    buffer.set_stringn(
-        area.x,
-        area.y,
-        fit(&text, usize::from(area.width)),
-        usize::from(area.width),
-        theme.style(Role::Strong),
-    );
+    // What it costs stands below where there is a row for it, else behind as far as there is room.
+    let (first, second) =
+        if area.height > 1 { (text, parts) } else { (format!("{text}  {parts}"), String::new()) };
+    let style = theme.style(Role::Strong);
+    buffer.set_stringn(area.x, area.y, fit(first.trim_end(), columns), columns, style);
+    if area.height > 1 {
+        buffer.set_stringn(area.x, area.y + 1, fit(&second, columns), columns, Style::new());
+    }
+}
+
+/// Listed images by what people say of them and by side: `litter A 3 B 4; clean B 1`.
+fn by_label(screen: &ThresholdScreen, side: impl Fn(&Change) -> &'static str) -> String {
+    let mut groups: Vec<(&'static str, Vec<(&'static str, u64)>)> = Vec::new();
+    for change in &screen.changes {
+        let (label, side) = (screen.label_word(change), side(change));
+        let at = groups.iter().position(|(word, _)| *word == label).unwrap_or(groups.len());
+        if at == groups.len() {
+            groups.push((label, Vec::new()));
+        }
+        let sides = &mut groups[at].1;
+        match sides.iter_mut().find(|(word, _)| *word == side) {
+            Some((_, count)) => *count += 1,
+            None => sides.push((side, 1)),
+        }
+    }
+    // In an order that does not depend on the list's.
+    let order = ["litter", "clean", "disputed", "skipped", "unlabelled"];
+    groups.sort_by_key(|(label, _)| order.iter().position(|word| word == label));
+    let parts = groups.iter_mut().map(|(label, sides)| {
+        sides.sort_unstable();
+        let sides: Vec<String> =
+            sides.iter().map(|(side, count)| format!("{side} {count}")).collect();
+        format!("{label} {}", sides.join(" "))
+    });
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 fn list(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
     let columns = usize::from(area.width.saturating_sub(2));
+    if screen.changes.is_empty() && screen.listed == Listed::Differing && !area.is_empty() {
+        let text = fit("no image differs in presence here", columns);
+        buffer.set_stringn(area.x + 2, area.y, text, columns, theme.style(Role::Faint));
+    }
     screen.list.render(area, buffer, theme, |index| {
         screen
             .changes
@@ -441,16 +506,22 @@ fn change_line(
     theme: Theme,
 ) -> Line<'static> {
     let (side, role) = if change.candidate { ("B", Role::Second) } else { ("A", Role::First) };
-    let verb = match (change.gained, columns < SHORT_ROW) {
-        (true, true) => "+",
-        (true, false) => "+ gained",
-        (false, true) => "-",
-        (false, false) => "- lost  ",
+    let verb = match (screen.listed, change.gained, columns < SHORT_ROW) {
+        (Listed::Differing, ..) => "only",
+        (Listed::Step, true, true) => "+",
+        (Listed::Step, true, false) => "+ gained",
+        (Listed::Step, false, true) => "-",
+        (Listed::Step, false, false) => "- lost  ",
     };
     let tail = format!(" {:<10} {:.4}", screen.label_word(change), change.best);
     let head = 2 + width(verb) + 1;
     let room = columns.saturating_sub(head + width(&tail));
     let path = escape(&screen.row(change).path).into_owned();
+    // Folders are the part that tells pictures apart least.
+    let path = match path.rsplit_once('/') {
+        Some((_, name)) if width(&path) > room => format!("\u{2026}/{name}"),
+        _ => path,
+    };
     Line::from(vec![
         Span::styled(side, theme.style(role)),
         Span::raw(format!(" {verb} ")),
