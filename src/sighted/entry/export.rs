@@ -1,19 +1,24 @@
 //! Documents made from evidence, for the command line.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::domain::digest::{ContentHash, FixtureId};
+use crate::domain::digest::{ContentHash, FixtureId, ReportHash};
 use crate::domain::escape::escape_os;
 use crate::domain::manifest::Manifest;
 use crate::domain::shard::RaterName;
 use crate::media::decode::{Upright, decode_for_people};
 use crate::media::limits::LIMITS;
+use crate::sighted::decision::foreign_report::ForeignReport;
+use crate::sighted::decision::report::read::{AnyReport, read_any};
 use crate::sighted::decision::report::{Item, ParityReport};
 use crate::sighted::entry::score::{ScoreQuestion, resolve_places};
 use crate::sighted::export::build::{Sources, dossier};
-use crate::sighted::export::{html, markdown, wire};
-use crate::sighted::record::registry::{Registry, read_bounded};
+use crate::sighted::export::dossier::Dossier;
+use crate::sighted::export::{foreign, html, markdown, wire};
+use crate::sighted::labels::agreement::agreement;
+use crate::sighted::labels::{Sealed, read_folder};
+use crate::sighted::record::registry::{Entry, Registry, read_bounded};
 use crate::sighted::record::release::same_point;
 use crate::sighted::record::signoff::SignOff;
 use crate::sighted::record::signoff_store::SignOffStore;
@@ -21,8 +26,12 @@ use crate::sighted::review::material::Material;
 use crate::sighted::review::verdict::{ItemKey, Ledger};
 use crate::sighted::runs::verdicts;
 use crate::sighted::score::compute::score;
-use crate::sighted::score::gather::{files_in, gather, newest_report, read_report, shown};
+use crate::sighted::score::gather::{files_in, gather, newest_report, shown};
+use crate::store::label_file::LabelFile;
 use crate::store::workspace::Workspace;
+
+/// Largest report, in bytes.
+const MAX_REPORT_BYTES: usize = 64 << 20;
 
 /// What a document is about. What is not given comes from the workspace.
 #[derive(Debug, Clone, Default)]
@@ -67,7 +76,22 @@ pub fn documents(
     let mut notes = Vec::new();
     let path = report_path(question, workspace)?;
     let root = workspace.map(|workspace| workspace.root.as_path());
-    let (report, report_hash) = read_report(&path)?;
+    if let Some(point) = question.threshold {
+        anyhow::ensure!(
+            point > 0.0 && point < 1.0,
+            "threshold {point}: expected a confidence above 0 and below 1"
+        );
+    }
+    let bytes = read_bounded(&path, MAX_REPORT_BYTES)
+        .map_err(|error| anyhow::anyhow!("{}: {error}", escape_os(path.as_os_str())))?;
+    let read = read_any(&bytes)
+        .map_err(|error| anyhow::anyhow!("{}: {error}", escape_os(path.as_os_str())))?;
+    let (report, report_hash) = match read {
+        AnyReport::Parity(read) => (read.report, read.hash),
+        AnyReport::Foreign(report, hash) => {
+            return foreign_documents(question, workspace, &path, &report, hash);
+        }
+    };
     let point = question.threshold.unwrap_or(report.decode.conf_threshold_recommended);
     let joined = joined(question, workspace, &path, &report, &mut notes)?;
     let scored = joined.as_ref().map(|joined| score(joined, point));
@@ -110,16 +134,64 @@ pub fn documents(
         signoffs: &about,
         picture: &picture,
         verdicts: &said,
-        agreement: &[],
+        agreement: &agreement_facts(question, workspace)?,
         most_changes: question.most_changes,
     });
+    written(&built, notes)
+}
+
+fn written(built: &Dossier, notes: Vec<String>) -> anyhow::Result<Documents> {
     Ok(Documents {
-        html: html::page(&built),
-        markdown: markdown::text(&built),
-        json: wire::json(&built).to_file(),
-        csv: wire::changes_csv(&built)?,
+        html: html::page(built),
+        markdown: markdown::text(built),
+        json: wire::json(built).to_file(),
+        csv: wire::changes_csv(built)?,
         notes,
     })
+}
+
+/// The document of another tool's report: no labels, no pictures, no decisions matched as sets.
+fn foreign_documents(
+    question: &ReportQuestion,
+    workspace: Option<&Workspace>,
+    path: &Path,
+    report: &ForeignReport,
+    hash: ReportHash,
+) -> anyhow::Result<Documents> {
+    let mut notes = Vec::new();
+    if !question.labels.is_empty() {
+        notes.push("this report names no pictures by hash, so labels cannot be joined".to_owned());
+    }
+    let listing = match workspace {
+        Some(workspace) => Some(Registry::at(workspace.records_dir()).list()?),
+        None => None,
+    };
+    let records: Vec<&Entry> = listing
+        .iter()
+        .flat_map(|listing| &listing.records)
+        .filter(|entry| entry.record.parity.report_hash == hash)
+        .collect();
+    let point = question.threshold.unwrap_or(report.decode.conf_threshold_recommended);
+    let shown = shown(path, workspace.map(|workspace| workspace.root.as_path()));
+    written(&foreign::dossier(report, hash, &shown, point, &records), notes)
+}
+
+/// How far raters agree, over the same label files a score is made of.
+fn agreement_facts(
+    question: &ReportQuestion,
+    workspace: Option<&Workspace>,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let files = match (question.labels.is_empty(), workspace) {
+        (true, None) => Vec::new(),
+        (true, Some(workspace)) => read_folder(&workspace.labels_dir())?,
+        (false, _) => {
+            let read = |path: &PathBuf| -> anyhow::Result<Sealed> {
+                Ok(Sealed { path: path.clone(), file: LabelFile::read(path)? })
+            };
+            question.labels.iter().map(read).collect::<anyhow::Result<_>>()?
+        }
+    };
+    Ok(if files.is_empty() { Vec::new() } else { agreement(&files).facts() })
 }
 
 fn report_path(

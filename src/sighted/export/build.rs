@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::dossier::{
-    ArtifactLine, CategoryLine, Change, Curve, CurvePoint, DifferingLine, Dossier, Fact, Found,
-    OutputLine, Pair, RateLine, SetLine, SignOffBlock, ThresholdLine,
+    ArtifactLine, CategoryLine, Change, Crop, Curve, CurvePoint, DifferingLine, Dossier, Fact,
+    Found, OutputLine, Pair, RateLine, SetLine, SignOffBlock, ThresholdLine,
 };
 use super::picture;
 use crate::domain::canonical::float_text;
 use crate::domain::digest::ReportHash;
 use crate::media::decode::Upright;
 use crate::sighted::decision::report::{
-    DetectionRow, Extension, FixtureStatus, Item, ItemKind, ParityReport, Sides,
+    DetectionRow, Extension, FixtureStatus, Item, ItemKind, OutputDelta, ParityReport, Sides,
 };
 use crate::sighted::record::present::limits_text;
 use crate::sighted::record::registry::Entry;
@@ -19,7 +19,7 @@ use crate::sighted::record::signoff::SignOff;
 use crate::sighted::score::claim::Claim;
 use crate::sighted::score::compute::{Score, SubsetScore};
 use crate::sighted::score::curve::Curve as RateCurve;
-use crate::sighted::score::evidence::Evidence;
+use crate::sighted::score::evidence::{Evidence, file_name};
 use crate::sighted::score::presence::{Measure, Rates};
 use crate::sighted::score::subset::{SubsetKind, select};
 use crate::sighted::score::text::side_text;
@@ -91,7 +91,10 @@ pub(in crate::sighted) fn dossier(sources: &Sources<'_>) -> Dossier {
         changes_left_out,
         coverage: coverage(sources),
         agreement: sources.agreement.iter().map(|(name, value)| Fact::new(name, value)).collect(),
-        outputs: outputs(report),
+        outputs: output_lines(&report.raw_outputs, &|name| {
+            let found = extension.and_then(|it| it.non_finite.get(name));
+            found.map_or(Pair::default(), |sides| Pair { a: sides.a, b: sides.b })
+        }),
         circumstances: circumstances(report),
         record: sources.record.map(record_facts).unwrap_or_default(),
         signoffs: sources
@@ -102,11 +105,6 @@ pub(in crate::sighted) fn dossier(sources: &Sources<'_>) -> Dossier {
         left_out: left_out(extension, sources.score),
         evidence: evidence(sources),
     }
-}
-
-/// The last part of a path, whichever way its separators lean.
-fn file_name(path: &str) -> String {
-    path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }
 
 fn sentences(sources: &Sources<'_>) -> Vec<String> {
@@ -151,6 +149,14 @@ fn warnings(sources: &Sources<'_>) -> Vec<String> {
     let here = |row: &&crate::sighted::decision::report::ThresholdRow| {
         row.threshold.total_cmp(&sources.operating_point).is_eq()
     };
+    let recommended = report.decode.conf_threshold_recommended;
+    if !recommended.total_cmp(&sources.operating_point).is_eq() {
+        out.push(format!(
+            "What changed one by one is listed at {}, where the report was measured, not at {}.",
+            float_text(recommended),
+            float_text(sources.operating_point)
+        ));
+    }
     if let Some(row) = report.decode.by_threshold.iter().find(here)
         && row.detections_a == row.detections_b
         && row.threshold_flips > 0
@@ -333,11 +339,16 @@ fn change(
         confidence: row.confidence,
         slot: row.slot,
     };
-    let corners = |row: &Option<DetectionRow>| row.as_ref().map(|row| row.corners);
-    let boxes = Pair { a: corners(&item.a), b: corners(&item.b) };
+    // What a side has there without counting it shows how near the decision was.
+    let corners = |own: &Option<DetectionRow>, elsewhere: &Option<DetectionRow>| {
+        own.as_ref().or(elsewhere.as_ref()).map(|row| row.corners)
+    };
+    let boxes =
+        Pair { a: corners(&item.a, &item.elsewhere_a), b: corners(&item.b, &item.elsewhere_b) };
+    let faint = Pair { a: item.a.is_none(), b: item.b.is_none() };
     let (crop, no_crop) = match picture {
         Some(Ok(upright)) => match picture::crop(&upright.picture, upright.orientation, boxes) {
-            Some(crop) => (Some(crop), String::new()),
+            Some(crop) => (Some(Crop { faint, ..crop }), String::new()),
             None => (None, "no box to show".to_owned()),
         },
         Some(Err(reason)) => (None, reason.clone()),
@@ -406,13 +417,12 @@ fn coverage(sources: &Sources<'_>) -> Vec<Fact> {
     out
 }
 
-fn outputs(report: &ParityReport) -> Vec<OutputLine> {
-    let odd = |name: &str| {
-        let found = report.flipside.as_ref().and_then(|it| it.non_finite.get(name));
-        found.map_or(Pair::default(), |sides| Pair { a: sides.a, b: sides.b })
-    };
-    report
-        .raw_outputs
+/// How far each output moved; `non_finite` counts what is no number, by output.
+pub(super) fn output_lines(
+    deltas: &[OutputDelta],
+    non_finite: &dyn Fn(&str) -> Pair<u64>,
+) -> Vec<OutputLine> {
+    deltas
         .iter()
         .map(|output| OutputLine {
             name: output.name.clone(),
@@ -420,7 +430,7 @@ fn outputs(report: &ParityReport) -> Vec<OutputLine> {
             max: output.max_abs_delta,
             mean: output.mean_abs_delta,
             p99: output.p99_abs_delta,
-            non_finite: odd(&output.name),
+            non_finite: non_finite(&output.name),
         })
         .collect()
 }
@@ -467,7 +477,8 @@ fn circumstances(report: &ParityReport) -> Vec<Fact> {
     out
 }
 
-fn record_facts(entry: &Entry) -> Vec<Fact> {
+/// A record in a few facts.
+pub(super) fn record_facts(entry: &Entry) -> Vec<Fact> {
     let record = &entry.record;
     vec![
         Fact::new("record", record.record_id.to_hex()),

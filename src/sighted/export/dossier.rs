@@ -229,6 +229,8 @@ pub(in crate::sighted) struct Crop {
     pub height: u32,
     /// `[x0, y0, x1, y1]` in pixels of the crop, a side.
     pub boxes: Pair<Option<[f64; 4]>>,
+    /// The side's box is of a detection that does not count there: below the threshold, or a duplicate.
+    pub faint: Pair<bool>,
 }
 
 /// One sign-off.

@@ -73,7 +73,11 @@ fn full(text: &str) -> Dossier {
                     jpeg: vec![0xff, 0xd8, 0xff],
                     width: 360,
                     height: 240,
-                    boxes: Pair { a: Some([10.0, 20.0, 110.0, 90.0]), b: None },
+                    boxes: Pair {
+                        a: Some([10.0, 20.0, 110.0, 90.0]),
+                        b: Some([12.0, 22.0, 112.0, 92.0]),
+                    },
+                    faint: Pair { a: false, b: true },
                 }),
                 no_crop: String::new(),
                 verdicts: vec![own()],

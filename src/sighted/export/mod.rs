@@ -6,6 +6,7 @@
 mod base64;
 pub(in crate::sighted) mod build;
 pub(in crate::sighted) mod dossier;
+pub(in crate::sighted) mod foreign;
 pub(in crate::sighted) mod html;
 pub(in crate::sighted) mod markdown;
 pub(in crate::sighted) mod picture;

@@ -61,6 +61,7 @@ pub(in crate::sighted) fn crop(
         width: small.width(),
         height: small.height(),
         boxes: Pair { a: boxes.a.map(place), b: boxes.b.map(place) },
+        faint: Pair::default(),
     })
 }
 

@@ -49,6 +49,7 @@ svg text{font:11px system-ui,sans-serif;fill:var(--dim)}
 .edge{stroke-width:2}
 .edge.a{stroke:#000}
 .edge.b{stroke:#1173d4;stroke-dasharray:7 4}
+.edge.low{stroke-width:1.5;stroke-dasharray:2 4}
 .key{display:inline-block;width:2.2em;height:0;border-top:3px solid var(--a);vertical-align:middle;margin-right:.35em}
 .key.b{border-top-style:dashed;border-color:var(--b)}
 .decision{border:2px solid var(--ink);border-radius:6px;padding:.5rem .9rem;margin:1rem 0;break-inside:avoid}

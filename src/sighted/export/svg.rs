@@ -135,13 +135,15 @@ pub(super) fn crop(crop: &Crop, label: &str) -> String {
         escape_html(label),
         base64::encode(&crop.jpeg)
     );
-    for (class, corners) in SIDES.iter().zip([crop.boxes.a, crop.boxes.b]) {
+    let boxes = [(crop.boxes.a, crop.faint.a), (crop.boxes.b, crop.faint.b)];
+    for (class, (corners, faint)) in SIDES.iter().zip(boxes) {
         let Some([x0, y0, x1, y1]) = corners else { continue };
+        let faint = if faint { " low" } else { "" };
         // A light line under a dark one shows on any picture.
         for layer in ["halo", "edge"] {
             let _ = write!(
                 out,
-                "<rect class=\"{layer} {class}\" x=\"{x0:.1}\" y=\"{y0:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
+                "<rect class=\"{layer} {class}{faint}\" x=\"{x0:.1}\" y=\"{y0:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
                 (x1 - x0).max(0.0),
                 (y1 - y0).max(0.0)
             );

@@ -46,6 +46,27 @@ impl AgreementReport {
         lines.join("\n")
     }
 
+    /// The same in short: who and which question, and what came of it. Not escaped beyond names.
+    pub(in crate::sighted) fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = Vec::new();
+        for comparison in self.between.iter().chain(&self.oneself) {
+            let Comparison { first, second, pictures, .. } = comparison;
+            let who = if first == second {
+                format!("{first} with themselves, {pictures} images")
+            } else {
+                format!("{first} and {second}, {pictures} images")
+            };
+            for question in &comparison.questions {
+                facts.push((format!("{who}: {}", question.name()), question.parts().join("; ")));
+            }
+        }
+        if !self.has_inter_rater() {
+            let why = "no inter-rater number exists: no image was labelled by two raters";
+            facts.push(("between raters".to_owned(), why.to_owned()));
+        }
+        facts
+    }
+
     /// For programs.
     pub(in crate::sighted) fn to_json(&self) -> Json {
         let raters = self.raters.iter().map(|(rater, pictures)| {
@@ -84,7 +105,21 @@ impl Comparison {
 
 impl QuestionAgreement {
     fn lines(&self) -> Vec<String> {
-        let name = escape(&self.question).replace('_', " ");
+        let name = self.name();
+        let parts = self.parts().into_iter().enumerate();
+        parts
+            .map(|(row, part)| {
+                format!("  {:NAME$}{part}", if row == 0 { name.as_str() } else { "" })
+            })
+            .collect()
+    }
+
+    fn name(&self) -> String {
+        escape(&self.question).replace('_', " ")
+    }
+
+    /// How many answers are equal, the coefficients, and α with unsure as a value where that differs.
+    fn parts(&self) -> Vec<String> {
         let equal = Estimate::of(self.agreement.agreed, self.agreement.items);
         let unsure = match self.unsure {
             0 => String::new(),
@@ -95,7 +130,7 @@ impl QuestionAgreement {
             ("alpha", self.agreement.alpha),
             ("AC1", self.agreement.ac1),
         ];
-        let mut lines = vec![format!("  {name:NAME$}equal {}{unsure}", equal.text())];
+        let mut parts = vec![format!("equal {}{unsure}", equal.text())];
         let mut second: Vec<String> = coefficients
             .iter()
             .filter(|(_, coefficient)| coefficient.value.is_some())
@@ -109,12 +144,12 @@ impl QuestionAgreement {
         if !undefined.is_empty() {
             second.push(format!("{} undefined", undefined.join(", ")));
         }
-        lines.push(format!("  {:NAME$}{}", "", second.join("  ")));
+        parts.push(second.join("  "));
         if let Some(alpha) = self.alpha_with_unsure.filter(|_| self.unsure > 0) {
             let shown = coefficient_text(alpha);
-            lines.push(format!("  {:NAME$}alpha with unsure as a value {shown}", ""));
+            parts.push(format!("alpha with unsure as a value {shown}"));
         }
-        lines
+        parts
     }
 }
 
@@ -220,5 +255,15 @@ mod tests {
         insta::assert_snapshot!("two_raters_json", report.to_json().to_file());
         let alone = agreement(&[sealed("ada", 1, lines(ada))]);
         insta::assert_snapshot!("one_rater", alone.to_text());
+        let facts = report.facts();
+        let presence = &facts[0];
+        assert_eq!(presence.0, "ada and bob, 8 images: presence");
+        assert!(
+            presence.1.starts_with("equal 6/8") && presence.1.contains("kappa 0.47"),
+            "{facts:?}"
+        );
+        assert!(facts.iter().any(|(who, _)| who == "ada with themselves, 2 images: bottles"));
+        assert!(facts.iter().all(|(who, _)| who != "between raters"));
+        assert!(alone.facts()[0].1.contains("no inter-rater number exists"));
     }
 }
