@@ -169,3 +169,24 @@ fn shared_records_are_listed_shown_and_checked() {
         assert_eq!(status("comparison"), "ok", "{name}");
     }
 }
+
+/// The job people copy must call this program as it is.
+#[test]
+fn the_gate_job_uses_commands_and_options_that_exist() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/gate-workflow.yml");
+    let job = fs::read_to_string(path).expect("readable");
+    assert!(!job.contains('\t'), "YAML knows no tabs");
+    let mut commands = Vec::new();
+    for line in job.lines().filter_map(|line| line.trim().strip_prefix("run: flipside ")) {
+        let mut words =
+            line.split_whitespace().take_while(|word| !["&&", "||", "|"].contains(word));
+        let command = words.next().expect("a command");
+        let help = text(&flipside(&[command, "--help"]));
+        for option in words.filter(|word| word.starts_with("--")) {
+            assert!(help.contains(option), "{command} {option}");
+        }
+        commands.push(command);
+    }
+    assert_eq!(commands, ["verify", "gate", "report"]);
+    assert!(!text(&flipside(&["gate", "--help"])).contains("--no-such-option"));
+}
