@@ -5,7 +5,9 @@
 
 use std::fmt::Write as _;
 
-use super::base64;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::dossier::{Change, Dossier, Fact, Found, Pair, SignOffBlock, ThresholdLine};
 use super::style::SHEET;
 use super::svg;
@@ -16,7 +18,7 @@ use crate::domain::escape::escape_html;
 /// The page.
 pub(in crate::sighted) fn page(dossier: &Dossier) -> String {
     let title = escape_html(&dossier.title);
-    let style = base64::encode(&sha256(SHEET.as_bytes()));
+    let style = STANDARD.encode(&sha256(SHEET.as_bytes()));
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \

@@ -3,7 +3,6 @@
 //! [`dossier`] is everything such a document says, as values; the writers lay it out and compute nothing.
 //! The same evidence gives the same bytes: no clock, no random order, no path of this machine.
 
-mod base64;
 pub(in crate::sighted) mod build;
 pub(in crate::sighted) mod dossier;
 pub(in crate::sighted) mod foreign;

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::base64;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::dossier::{Crop, Curve, CurvePoint};
 use crate::domain::escape::escape_html;
 
@@ -133,7 +135,7 @@ pub(super) fn crop(crop: &Crop, label: &str) -> String {
         "<svg class=\"crop\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-label=\"{}\">\
          <image width=\"{width}\" height=\"{height}\" href=\"data:image/jpeg;base64,{}\"/>",
         escape_html(label),
-        base64::encode(&crop.jpeg)
+        STANDARD.encode(&crop.jpeg)
     );
     let boxes = [(crop.boxes.a, crop.faint.a), (crop.boxes.b, crop.faint.b)];
     for (class, (corners, faint)) in SIDES.iter().zip(boxes) {
