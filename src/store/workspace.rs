@@ -191,16 +191,25 @@ impl Workspace {
     }
 }
 
+/// What every layout says.
+#[derive(Deserialize)]
+struct Layout {
+    schema: u32,
+}
+
 fn parse_config(text: &str) -> Result<Config, String> {
-    let config: Config = toml::from_str(text).map_err(|error| {
+    let read = |error: toml::de::Error| {
         let line = error
             .span()
             .map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
         format!("line {line}: {}", error.message())
-    })?;
-    if config.schema != 1 {
-        return Err(format!("schema {}, expected 1", config.schema));
+    };
+    // First, because a later layout may lack what this one asks for.
+    let Layout { schema } = toml::from_str(text).map_err(read)?;
+    if schema != 1 {
+        return Err(format!("schema {schema}, expected 1"));
     }
+    let config: Config = toml::from_str(text).map_err(read)?;
     if config.compare.candidates.is_empty() {
         return Err("[compare] candidates: expected at least one path, found none".to_owned());
     }
@@ -244,6 +253,7 @@ mod tests {
     fn refusals_name_file_line_and_reason() {
         for (from, to, message) in [
             ("schema = 1", "schema = 9", "schema 9, expected 1"),
+            ("schema = 1\n[compare]", "schema = 9\n[other]", "schema 9, expected 1"),
             ("[\"b.onnx\"]", "[]", "at least one path"),
             ("shards = 4", "shards = 0", "at least 1"),
             ("overlap = 0.3", "overlap = 1.5", "from 0 to 1"),
