@@ -18,7 +18,7 @@ use crate::domain::escape::escape_html;
 /// The page.
 pub(in crate::sighted) fn page(dossier: &Dossier) -> String {
     let title = escape_html(&dossier.title);
-    let style = STANDARD.encode(&sha256(SHEET.as_bytes()));
+    let style = STANDARD.encode(sha256(SHEET.as_bytes()));
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; img-src data:; \
