@@ -130,7 +130,6 @@ fn sign(root: &Path, key: Option<&Path>, counts: [u64; 3]) {
         ("rate may rise by", "0.7"),
         ("with litter at least", "5"),
         ("clean images at least", "3"),
-        ("these same fixtures?", "yes"),
         ("Decision", "accept"),
         ("Reason: ", "inside the limits of the pilot"),
         ("It licenses", "the pilot"),

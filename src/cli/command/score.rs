@@ -107,7 +107,7 @@ fn browse(question: &ScoreQuestion, args: &Args, globals: &Globals) -> anyhow::R
         let mut session = Session::open(Options::from_environment(Graphics::Auto))?;
         browse.run(Purpose::Look, &mut session)?
     };
-    write_exposure(&browse, args.reviewer.as_ref(), globals, workspace.as_ref());
+    write_exposure(&browse, args.reviewer.as_ref(), "--reviewer", globals, workspace.as_ref());
     match end {
         BrowseEnd::Left | BrowseEnd::Chosen(_) => {}
         BrowseEnd::Review { fixture, report } => output::note(&format!(
@@ -124,6 +124,7 @@ fn browse(question: &ScoreQuestion, args: &Args, globals: &Globals) -> anyhow::R
 pub(super) fn write_exposure(
     browse: &Browse,
     reviewer: Option<&RaterName>,
+    option: &str,
     globals: &Globals,
     workspace: Option<&Workspace>,
 ) {
@@ -132,9 +133,9 @@ pub(super) fn write_exposure(
         name.to_lowercase().parse::<RaterName>().ok()
     };
     let (Some(who), Some(workspace)) = (reviewer.cloned().or_else(own), workspace) else {
-        output::note(
-            "who looked is not known, so it is not written down; name them with --reviewer",
-        );
+        output::note(&format!(
+            "who looked is not known, so it is not written down; name them with {option}"
+        ));
         return;
     };
     if let Err(error) = browse.record_exposure(&who, &globals.clock.stamp(), workspace) {

@@ -11,7 +11,7 @@ use crate::domain::canonical::float_text;
 use crate::domain::escape::escape_os;
 use crate::sighted::entry::score::ScoreQuestion;
 use crate::sighted::entry::score_screen::{BrowseEnd, Purpose, prepare_browse};
-use crate::sighted::entry::sign::{SignQuestion, Talk, sign};
+use crate::sighted::entry::sign::{CHOSEN_ON_CURVES, SignQuestion, Talk, sign};
 use crate::store::workspace::Workspace;
 use crate::tui::picture::probe::Graphics;
 use crate::tui::session::{self, Options, Session};
@@ -75,7 +75,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     if screen {
         match on_curves(args, &workspace, globals)? {
             Looked::Stopped(outcome) => return Ok(outcome),
-            Looked::Chosen => method = "threshold-screen",
+            Looked::Chosen => method = CHOSEN_ON_CURVES,
             Looked::NothingToShow => {}
         }
     }
@@ -128,7 +128,9 @@ fn on_curves(args: &Args, workspace: &Workspace, globals: &Globals) -> anyhow::R
         let mut session = Session::open(Options::from_environment(Graphics::Auto))?;
         browse.run(Purpose::Choose, &mut session)?
     };
-    write_exposure(&browse, None, globals, Some(workspace));
+    // A name that is none of a rater's belongs to nobody who could label.
+    let name = args.name.as_ref().and_then(|name| name.to_lowercase().parse().ok());
+    write_exposure(&browse, name.as_ref(), "--name", globals, Some(workspace));
     Ok(match end {
         BrowseEnd::Chosen(threshold) => {
             output::note(&format!(

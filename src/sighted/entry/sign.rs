@@ -19,6 +19,9 @@ use crate::sighted::record::verify::hash_file;
 use crate::sighted::score::gather::{Places, files_in, shown};
 use crate::store::workspace::{PRODUCT, Workspace};
 
+/// The method of a sign-off whose point was chosen on the threshold screen.
+pub const CHOSEN_ON_CURVES: &str = signing::ON_CURVES;
+
 /// Largest report, in bytes.
 const MAX_REPORT_BYTES: usize = 64 << 20;
 

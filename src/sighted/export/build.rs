@@ -25,6 +25,7 @@ use crate::sighted::score::subset::{SubsetKind, select};
 use crate::sighted::score::text::side_text;
 use crate::sighted::score::wire::truth_word;
 use crate::stats::estimate::{p_text, points};
+use crate::store::label_file::BlindStatus;
 
 /// Thresholds a curve is drawn at, in hundredths.
 const CURVE_STEPS: std::ops::RangeInclusive<u32> = 2..=98;
@@ -270,6 +271,7 @@ fn rate_lines(score: Option<&Score>) -> Vec<RateLine> {
             _ => "too few images to compare".to_owned(),
         },
         test: rates.mcnemar.map_or_else(|| "too few differ".to_owned(), p_text),
+        blind: blind_word(subset.blind),
     };
     let subsets = score.map(|score| score.subsets.as_slice()).unwrap_or_default();
     subsets
@@ -283,12 +285,17 @@ fn rate_lines(score: Option<&Score>) -> Vec<RateLine> {
         .collect()
 }
 
+fn blind_word(blind: Option<BlindStatus>) -> String {
+    blind.map_or("none", BlindStatus::word).to_owned()
+}
+
 fn categories(all: &SubsetScore) -> Vec<CategoryLine> {
     let line = |category: &crate::sighted::score::category::CategoryScore| CategoryLine {
         name: category.name.clone(),
         sides: [category.sides.a.text(), category.sides.b.text()],
         unsure: category.unsure,
         verdict: category.sides.a.word().replace('-', " "),
+        blind: blind_word(all.blind),
     };
     all.categories.iter().map(line).collect()
 }

@@ -158,6 +158,8 @@ pub(in crate::sighted) struct RateLine {
     pub difference: String,
     /// Exact test, or why there is none.
     pub test: String,
+    /// How far the labels behind it are known to be blind.
+    pub blind: String,
 }
 
 /// One category, in words.
@@ -171,6 +173,8 @@ pub(in crate::sighted) struct CategoryLine {
     pub unsure: u64,
     /// How much the number carries: `ok`, `wide`, `too few`, `unmeasured`.
     pub verdict: String,
+    /// How far the labels behind it are known to be blind.
+    pub blind: String,
 }
 
 /// A picture in which exactly one side finds something.

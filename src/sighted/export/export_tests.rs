@@ -1,6 +1,7 @@
 //! Documents: complete with whatever there is, inert, the same bytes every time.
 
 use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 
 use super::dossier::{
     ArtifactLine, CategoryLine, Change, Crop, Curve, CurvePoint, DifferingLine, Dossier, Fact,
@@ -51,12 +52,14 @@ fn full(text: &str) -> Dossier {
             discordant: [3, 4],
             difference: own(),
             test: own(),
+            blind: own(),
         }],
         categories: vec![CategoryLine {
             name: own(),
             sides: [own(), own()],
             unsure: 2,
             verdict: own(),
+            blind: own(),
         }],
         differing: vec![DifferingLine {
             path: own(),
@@ -205,7 +208,7 @@ fn the_page_asks_for_nothing_and_its_policy_allows_its_own_style() {
     }
     let style = page.split("<style>").nth(1).and_then(|rest| rest.split("</style>").next());
     let digest = crate::domain::digest::sha256(style.expect("a style").as_bytes());
-    let source = format!("'sha256-{}'", base64::engine::general_purpose::STANDARD.encode(digest));
+    let source = format!("'sha256-{}'", STANDARD.encode(digest));
     assert!(page.contains(&source), "the policy names the hash of the style");
     assert!(!page.contains(" style="), "a style attribute would need a laxer policy");
 }

@@ -121,7 +121,8 @@ fn push_facts(out: &mut String, heading: &str, facts: &[Fact]) {
     }
 }
 
-/// A table: head, then rows of cells that are HTML already, each row with a class.
+/// A table: head, then rows of cells that are HTML already, each row with a class. On a narrow screen each
+/// row is a card, and each cell says its own column.
 fn push_table(out: &mut String, head: &[(&str, &str)], rows: &[(&str, Vec<(&str, String)>)]) {
     out.push_str("<div class=\"wide\"><table><thead><tr>");
     for (class, text) in head {
@@ -130,8 +131,8 @@ fn push_table(out: &mut String, head: &[(&str, &str)], rows: &[(&str, Vec<(&str,
     out.push_str("</tr></thead><tbody>");
     for (class, cells) in rows {
         let _ = write!(out, "<tr class=\"{class}\">");
-        for (class, text) in cells {
-            let _ = write!(out, "<td class=\"{class}\">{text}</td>");
+        for ((class, text), (_, column)) in cells.iter().zip(head) {
+            let _ = write!(out, "<td class=\"{class}\" data-column=\"{column}\">{text}</td>");
         }
         out.push_str("</tr>");
     }
@@ -159,25 +160,22 @@ fn push_thresholds(out: &mut String, dossier: &Dossier) {
          for labels.</p>\n",
     );
     let sets = dossier.thresholds.iter().any(|row| row.sets.is_some());
-    let mut head = vec![
-        ("", "Threshold"),
-        ("", "Detections, reference"),
-        ("", "candidate"),
-        ("", "Slot flips"),
-        ("", "only reference"),
-        ("", "only candidate"),
-        ("", "Class flips"),
-        ("", "Images with a slot flip"),
-    ];
+    let mut head =
+        vec![("", "Threshold"), ("", "Detections, reference"), ("", "Detections, candidate")];
     if sets {
         head.extend([
             ("", "Real flips"),
-            ("", "Moved slot"),
             ("", "Relabelled"),
             ("", "Images changed"),
-            ("", "Images whose presence changed"),
+            ("", "Presence changed"),
+            ("", "Moved slot"),
         ]);
     }
+    head.extend([
+        ("", "Slot flips (reference + candidate only)"),
+        ("", "Class flips by slot"),
+        ("", "Images with a slot flip"),
+    ]);
     let rows: Vec<_> = dossier
         .thresholds
         .iter()
@@ -187,28 +185,26 @@ fn push_thresholds(out: &mut String, dossier: &Dossier) {
 }
 
 fn threshold_cells(row: &ThresholdLine, sets: bool) -> Vec<(&'static str, String)> {
-    let mut cells = vec![
-        ("", float_text(row.threshold)),
-        number(row.detections.a),
-        number(row.detections.b),
-        number(row.flips.a + row.flips.b),
-        number(row.flips.a),
-        number(row.flips.b),
-        number(row.class_flips),
-        number(row.images_with_flip),
-    ];
+    let mut cells =
+        vec![("", float_text(row.threshold)), number(row.detections.a), number(row.detections.b)];
     if sets {
         match row.sets {
             Some(sets) => cells.extend([
                 number(sets.real_flips),
-                number(sets.moved),
                 number(sets.relabelled),
                 number(sets.images_changed),
                 number(sets.images_presence_changed),
+                number(sets.moved),
             ]),
             None => cells.extend((0..5).map(|_| ("", "–".to_owned()))),
         }
     }
+    let Pair { a, b } = row.flips;
+    cells.extend([
+        ("", format!("{} ({a} + {b})", a + b)),
+        number(row.class_flips),
+        number(row.images_with_flip),
+    ]);
     cells
 }
 
@@ -216,18 +212,18 @@ fn push_curves(out: &mut String, dossier: &Dossier) {
     if dossier.curves.is_empty() {
         return;
     }
-    out.push_str("<h2>Rates against the threshold</h2>\n");
+    out.push_str("<h2>Rates against the threshold</h2>\n<div class=\"pair\">");
     for curve in &dossier.curves {
         let _ = write!(
             out,
-            "<h3>{} <span class=\"dim\">({} images)</span></h3>{}",
+            "<section><h3>{} <span class=\"dim\">({} images)</span></h3>{}</section>",
             escape_html(&curve.name),
             curve.n,
             svg::curve(curve, dossier.operating_point)
         );
     }
     out.push_str(
-        "<p class=\"dim\">Solid: reference. Dashed: candidate. Bands hold at every threshold at once (95 %). \
+        "</div>\n<p class=\"dim\">Solid: reference. Dashed: candidate. Bands hold at every threshold at once (95 %). \
          Dotted line: the operating point. Two overlapping bands say nothing about the difference; the \
          paired table does.</p>\n",
     );
@@ -247,6 +243,7 @@ fn push_rates(out: &mut String, dossier: &Dossier) {
         ("", "Only candidate"),
         ("t", "Candidate − reference"),
         ("t", "Exact test"),
+        ("t", "Labels"),
     ];
     let rows: Vec<_> = dossier
         .rates
@@ -254,14 +251,15 @@ fn push_rates(out: &mut String, dossier: &Dossier) {
         .map(|row| {
             let text = |text: &str| escape_html(text);
             let cells = vec![
-                ("t", text(&row.subset)),
+                ("t w", text(&row.subset)),
                 ("t", text(&row.measure)),
-                ("", text(&row.sides[0])),
-                ("", text(&row.sides[1])),
+                ("w", text(&row.sides[0])),
+                ("w", text(&row.sides[1])),
                 number(row.discordant[0]),
                 number(row.discordant[1]),
-                ("t", text(&row.difference)),
+                ("t w", text(&row.difference)),
                 ("t", text(&row.test)),
+                ("t", text(&row.blind)),
             ];
             ("", cells)
         })
@@ -275,7 +273,7 @@ fn push_categories(out: &mut String, dossier: &Dossier) {
     }
     out.push_str("<h2>Categories</h2>\n");
     let head =
-        [("t", "Category"), ("", "Reference"), ("", "Candidate"), ("", "Unsure"), ("t", "Carries")];
+        [("t", "Category"), ("", "Reference"), ("", "Candidate"), ("", "Unsure"), ("t", "Labels")];
     let rows: Vec<_> = dossier
         .categories
         .iter()
@@ -285,7 +283,7 @@ fn push_categories(out: &mut String, dossier: &Dossier) {
                 ("", escape_html(&row.sides[0])),
                 ("", escape_html(&row.sides[1])),
                 number(row.unsure),
-                ("t", escape_html(&row.verdict)),
+                ("t", escape_html(&row.blind)),
             ];
             ("", cells)
         })
@@ -304,7 +302,7 @@ fn push_differing(out: &mut String, dossier: &Dossier) {
         ("t", "People say"),
         ("t", "Found by"),
         ("", "Best confidence, reference"),
-        ("", "candidate"),
+        ("", "Best confidence, candidate"),
     ];
     let rows: Vec<_> = dossier
         .differing
@@ -413,7 +411,7 @@ fn push_outputs(out: &mut String, dossier: &Dossier) {
         ("", "Mean"),
         ("", "99th percentile"),
         ("", "Not finite, reference"),
-        ("", "candidate"),
+        ("", "Not finite, candidate"),
     ];
     let rows: Vec<_> = dossier
         .outputs

@@ -152,6 +152,7 @@ fn push_rates(out: &mut String, dossier: &Dossier) {
                     format!("{} / {}", row.discordant[0], row.discordant[1]),
                     inert(&row.difference),
                     inert(&row.test),
+                    inert(&row.blind),
                 ]
             })
             .collect();
@@ -163,6 +164,7 @@ fn push_rates(out: &mut String, dossier: &Dossier) {
             "Only reference / only candidate",
             "Candidate − reference",
             "Exact test",
+            "Labels",
         ];
         push_table(out, &head, &rows);
     }
@@ -177,11 +179,11 @@ fn push_rates(out: &mut String, dossier: &Dossier) {
                     inert(&row.sides[0]),
                     inert(&row.sides[1]),
                     row.unsure.to_string(),
-                    inert(&row.verdict),
+                    inert(&row.blind),
                 ]
             })
             .collect();
-        push_table(out, &["Category", "Reference", "Candidate", "Unsure", "Carries"], &rows);
+        push_table(out, &["Category", "Reference", "Candidate", "Unsure", "Labels"], &rows);
     }
 }
 

@@ -31,6 +31,7 @@ pub(in crate::sighted) fn json(dossier: &Dossier) -> Json {
     });
     let rates = dossier.rates.iter().map(|row| {
         Json::object([
+            ("blind", Json::text(&row.blind)),
             ("candidate", Json::text(&row.sides[1])),
             ("difference", Json::text(&row.difference)),
             ("measure", Json::text(&row.measure)),
@@ -43,6 +44,7 @@ pub(in crate::sighted) fn json(dossier: &Dossier) -> Json {
     });
     let categories = dossier.categories.iter().map(|row| {
         Json::object([
+            ("blind", Json::text(&row.blind)),
             ("candidate", Json::text(&row.sides[1])),
             ("name", Json::text(&row.name)),
             ("reference", Json::text(&row.sides[0])),

@@ -155,5 +155,9 @@ fn look_at(
         return Err((bad.holds, format!("{who}: {}: {}", bad.name, bad.detail)));
     }
     let point = float_text(signoff.operating_point);
-    Ok(format!("{who}: accepted at {point} on {}", escape(&signoff.signed_at)))
+    // A name anybody can type is no signature; a pass must not read like one.
+    let unchecked = means.trust.is_none();
+    let unchecked =
+        if unchecked { " (who signed was not checked: no allowed signers)" } else { "" };
+    Ok(format!("{who}: accepted at {point} on {}{unchecked}", escape(&signoff.signed_at)))
 }

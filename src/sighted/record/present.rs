@@ -256,7 +256,7 @@ pub(in crate::sighted) fn limits_text(limits: &AcceptanceLimits) -> String {
     let counts = [
         ("slot flips at most", limits.slot_flips),
         ("real flips at most", limits.real_flips),
-        ("class flips at most", limits.class_flips),
+        ("mislabels at most", limits.class_flips),
         ("litter images at least", limits.min_positives),
         ("clean images at least", limits.min_negatives),
     ];

@@ -24,6 +24,7 @@ use crate::domain::digest::{ArtifactHash, ContentHash, ManifestHash, ReportHash,
 use crate::domain::escape::{escape, escape_os};
 use crate::sighted::artifact::intake::Artifact;
 use crate::sighted::artifact::sidecar::Sidecar;
+use crate::sighted::score::claim::counted;
 use crate::sighted::score::compute::{Score, score};
 use crate::sighted::score::evidence::Evidence as Joined;
 use crate::sighted::score::gather::{Places, files_in, gather, shown};
@@ -35,6 +36,9 @@ const MAX_REPORT_BYTES: usize = 64 << 20;
 
 /// Folder of the scores that sign-offs name, relative to the workspace.
 const SCORES: &str = "records/scores";
+
+/// The word for a point that was chosen on the threshold screen.
+pub(in crate::sighted) const ON_CURVES: &str = "threshold-screen";
 
 /// A person, or a test.
 pub(in crate::sighted) trait Person {
@@ -428,8 +432,10 @@ fn show_evidence(
     }
     let real = numbers.real_flips.map_or_else(|| "?".to_owned(), |real| real.to_string());
     person.say(&format!(
-        "  {} slot flips, {real} real flips, {} class flips over {} fixtures",
-        numbers.slot_flips, numbers.class_flips, numbers.compared
+        "  {}, {real} real; {} over {}",
+        counted(numbers.slot_flips, "slot flip"),
+        counted(numbers.class_flips, "mislabel"),
+        counted(numbers.compared, "fixture")
     ));
     match scored {
         None => person.say("  no labels: what these changes cost is not known"),
@@ -505,8 +511,12 @@ fn ask_statement(
     let limits = ask_limits(numbers, person)?;
     person.say(&format!("Limits: {}", present::limits_text(&limits)));
     person.say(present::findings_text(&limits::judge(&limits, numbers)).trim_end());
-    let chosen_on_same_data =
-        ask_yes_no(person, "Was this point chosen by looking at these same fixtures? (yes/no): ")?;
+    let chosen_on_same_data = if request.method == ON_CURVES {
+        person.say("The point was chosen after looking at curves of these same fixtures.");
+        true
+    } else {
+        ask_yes_no(person, "Was this point chosen by looking at these same fixtures? (yes/no): ")?
+    };
     let decision = loop {
         let word = ask(person, "Decision (accept/reject/defer): ")?;
         match Decision::of_word(&word) {

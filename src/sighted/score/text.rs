@@ -8,7 +8,9 @@ use super::subset::SubsetKind;
 use super::wire::truth_word;
 use crate::domain::canonical::float_text;
 use crate::domain::escape::escape;
+use crate::sighted::decision::report::Sides;
 use crate::stats::estimate::{Estimate, p_text, percent_of, points};
+use crate::stats::proportion::Interval;
 use crate::store::label_file::BlindStatus;
 
 /// How blind, in brackets.
@@ -347,14 +349,24 @@ fn categories_text(out: &mut String, all: &SubsetScore) {
     let badge = badge(all.blind);
     let _ = writeln!(out, "\ncategories recovered, of images that surely hold one");
     for it in &all.categories {
+        // However the open ones turn out, each side's share stays between these.
+        let bounds = |side: fn(&Sides<Interval>) -> Interval| {
+            it.bounds.as_ref().map_or_else(String::new, |bounds| {
+                let Interval { low, high } = side(bounds);
+                format!("; {:.1} to {} with them", 100.0 * low, percent_of(high))
+            })
+        };
         let open = match (it.unsure, it.disputed) {
-            (0, 0) => String::new(),
-            (unsure, disputed) => format!("  ({unsure} unsure, {disputed} disputed)"),
+            (0, 0) => [String::new(), String::new()],
+            (unsure, disputed) => [
+                format!("  ({unsure} unsure, {disputed} disputed{})", bounds(|it| it.a)),
+                format!("  ({}", bounds(|it| it.b).trim_start_matches("; ")) + ")",
+            ],
         };
         let p = it.mcnemar.map_or_else(String::new, |p| format!("  exact {}", p_text(p)));
         let (name, a, b) = (escape(&it.name), it.sides.a.text(), it.sides.b.text());
-        let _ = writeln!(out, "  {name:<20} reference  {a} {badge}{open}");
-        let _ = writeln!(out, "  {:<20} candidate  {b} {badge}{p}", "");
+        let _ = writeln!(out, "  {name:<20} reference  {a} {badge}{}", open[0]);
+        let _ = writeln!(out, "  {:<20} candidate  {b} {badge}{p}{}", "", open[1]);
     }
     let _ = writeln!(out, "  presence of a category is not where it lies");
 }

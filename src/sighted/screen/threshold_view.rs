@@ -487,8 +487,12 @@ fn by_label(screen: &ThresholdScreen, side: impl Fn(&Change) -> &'static str) ->
 
 fn list(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
     let columns = usize::from(area.width.saturating_sub(2));
-    if screen.changes.is_empty() && screen.listed == Listed::Differing && !area.is_empty() {
-        let text = fit("no image differs in presence here", columns);
+    if screen.changes.is_empty() && !area.is_empty() {
+        let text = match screen.listed {
+            Listed::Differing => "on no image does only one side find something",
+            Listed::Step => "no image went from something to nothing, or back",
+        };
+        let text = fit(text, columns);
         buffer.set_stringn(area.x + 2, area.y, text, columns, theme.style(Role::Faint));
     }
     screen.list.render(area, buffer, theme, |index| {
