@@ -27,12 +27,12 @@ use pty::Pty;
 const CANDIDATE: &str = "models/demo-litter.int8.onnx";
 const SIDECAR: &str = "models/demo-litter.int8.meta.json";
 
-/// Every third picture of the demo, so that the detectors are done soon.
+/// Every fourth picture of the demo, so that the detectors are done soon.
 fn manifest() -> String {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
     let text = fs::read_to_string(demo.join("manifest.txt")).expect("the demo set");
     let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    lines.skip(1).step_by(3).map(|line| format!("{line}\n")).collect()
+    lines.skip(2).step_by(4).map(|line| format!("{line}\n")).collect()
 }
 
 /// Lays the demo out as somebody's own workspace, with sealed labels of two raters.
@@ -82,7 +82,7 @@ fn lay_out(root: &Path) {
     }
 }
 
-/// A key of the owner's and the file that allows it; a build server must be able to make one.
+/// A key of the owner's and the root of trust that allows it; a build server must be able to make one.
 fn new_key(root: &Path) -> Option<PathBuf> {
     let key = root.join("key");
     let made = Command::new("ssh-keygen")
@@ -97,15 +97,19 @@ fn new_key(root: &Path) -> Option<PathBuf> {
     let public = fs::read_to_string(key.with_extension("pub")).expect("readable");
     atomic::write(&root.join("allowed_signers"), format!("olga {public}").as_bytes())
         .expect("written");
+    let trust = "schema = 1\nversion = 1\nexpires = \"2027-01-01T00:00:00+00:00\"\nsignatures = 1\n\
+                 allowed_signers = \"allowed_signers\"\n";
+    atomic::write(&root.join("trust.toml"), trust.as_bytes()).expect("written");
     Some(key)
 }
 
 /// Signs at a terminal: moves the cursor, chooses, types the point, limits, reason, name and digits.
 fn sign(root: &Path, key: Option<&Path>, counts: [u64; 3]) {
     let root_text = root.to_str().expect("a path");
+    let trust = format!("{root_text}/trust.toml");
     let mut words = vec!["sign", "-C", root_text];
     if let Some(key) = key {
-        words.extend(["--key", key.to_str().expect("a path")]);
+        words.extend(["--key", key.to_str().expect("a path"), "--trust", &trust]);
     }
     let mut command = flipside(root, root, &words);
     command.env("TERM", "xterm-256color").env("USER", "olga");
@@ -216,14 +220,13 @@ fn from_real_outputs_to_a_gate_that_names_what_changed() {
     let score: Value = serde_json::from_str(&stdout).expect("JSON");
     let all = &score["subsets"][0];
     let count = |key: &str| all[key].as_u64().expect(key);
-    assert_eq!(count("positives") + count("clean") + count("disputed") + count("skipped"), 16);
+    assert_eq!(count("positives") + count("clean") + count("disputed") + count("skipped"), 12);
     assert_eq!(all["recall"]["a"]["n"], all["positives"]);
     assert_eq!(score["evidence"]["labelFiles"].as_array().map(Vec::len), Some(2));
 
     let key = new_key(root);
     sign(root, key.as_deref(), counts);
-    let trusted: &[&str] =
-        if key.is_some() { &["--allowed-signers", "allowed_signers"] } else { &[] };
+    let trusted: &[&str] = if key.is_some() { &["--trust", "trust.toml"] } else { &[] };
     let gate = |more: &[&str]| {
         let words = [&["gate", "--artifact", CANDIDATE, "--json"], trusted, more].concat();
         let (code, stdout, stderr) = run(root, root, &words);
@@ -286,6 +289,15 @@ fn from_real_outputs_to_a_gate_that_names_what_changed() {
     atomic::write(&signoff, &before).expect("restored");
 
     if key.is_some() {
+        let trust = root.join("trust.toml");
+        let before = fs::read(&trust).expect("readable");
+        // 2027 becomes 2026, which is over.
+        change(&trust, "expires = \"2027");
+        let (code, _, stderr) =
+            run(root, root, &["gate", "--artifact", CANDIDATE, "--trust", "trust.toml"]);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains("trust.toml: expired at 2026"), "{stderr}");
+        atomic::write(&trust, &before).expect("restored");
         let signature = signoff.with_extension("sig");
         let before = fs::read(&signature).expect("readable");
         change(&signature, "-----BEGIN SSH SIGNATURE-----\nU1NIU0lHAAAAAQAAADMAAAALc3");

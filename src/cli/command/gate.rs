@@ -36,7 +36,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     let request = GateRequest {
         artifact: args.artifact.clone(),
         threshold: args.threshold,
-        trust: args.trust.files()?,
+        trust: args.trust.files(&globals.clock.stamp())?,
         pictures: !args.no_pictures,
     };
     say(&ask_gate(&places, &request), args.json)

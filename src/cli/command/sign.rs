@@ -11,7 +11,7 @@ use crate::domain::canonical::float_text;
 use crate::domain::escape::escape_os;
 use crate::sighted::entry::score::ScoreQuestion;
 use crate::sighted::entry::score_screen::{BrowseEnd, Purpose, prepare_browse};
-use crate::sighted::entry::sign::{CHOSEN_ON_CURVES, SignQuestion, Talk, sign};
+use crate::sighted::entry::sign::{CHOSEN_ON_CURVES, SignQuestion, Talk, cosign, sign};
 use crate::store::workspace::Workspace;
 use crate::tui::picture::probe::Graphics;
 use crate::tui::session::{self, Options, Session};
@@ -43,6 +43,12 @@ pub struct Args {
     /// Sign with this SSH key, through ssh-keygen
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// Sign under this root of trust; its version becomes part of what is signed
+    #[arg(long, value_name = "FILE", requires = "key")]
+    trust: Option<PathBuf>,
+    /// Put one more key to the standing sign-off whose id begins like this, and decide nothing
+    #[arg(long, value_name = "ID", requires = "key", conflicts_with_all = ["alongside", "supersedes", "trust"])]
+    cosign: Option<String>,
     /// Beginning of the id of the sign-off this one takes the place of [default: the standing one]
     #[arg(long, value_name = "ID")]
     supersedes: Option<String>,
@@ -70,6 +76,9 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         return Ok(Outcome::Unanswered);
     }
     let workspace = globals.workspace()?;
+    if let (Some(wanted), Some(key)) = (&args.cosign, &args.key) {
+        return say(&cosign(wanted, key, &workspace, &mut Terminal)?, args.json);
+    }
     let screen = !args.plain && session::is_possible();
     let mut method = "typed";
     if screen {
@@ -90,6 +99,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         key: args.key.clone(),
         supersedes: args.supersedes.clone(),
         alongside: args.alongside,
+        trust: args.trust.clone(),
         method: method.to_owned(),
         now: globals.clock.stamp(),
     };

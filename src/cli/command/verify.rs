@@ -33,17 +33,24 @@ pub(super) struct TrustArgs {
     /// Keys that no longer count, as ssh-keygen lists them
     #[arg(long, value_name = "FILE", requires = "allowed_signers")]
     revoked: Option<PathBuf>,
+    /// Check signatures against this root of trust: who may sign, how many must, until when
+    #[arg(long, value_name = "FILE", conflicts_with = "allowed_signers")]
+    trust: Option<PathBuf>,
 }
 
 impl TrustArgs {
     /// The files, which must be there.
-    pub(super) fn files(&self) -> anyhow::Result<TrustFiles> {
+    pub(super) fn files(&self, now: &str) -> anyhow::Result<TrustFiles> {
+        if let Some(root) = &self.trust {
+            return TrustFiles::of_root(root, now);
+        }
         for file in self.allowed_signers.iter().chain(&self.revoked) {
             anyhow::ensure!(file.is_file(), "{}: no such file", escape_os(file.as_os_str()));
         }
         Ok(TrustFiles {
             allowed_signers: self.allowed_signers.clone(),
             revoked: self.revoked.clone(),
+            ..TrustFiles::default()
         })
     }
 }
@@ -56,7 +63,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     let places = of_workspace(&globals.workspace()?);
     let request = VerifyRequest {
         wanted: args.wanted.clone(),
-        trust: args.trust.files()?,
+        trust: args.trust.files(&globals.clock.stamp())?,
         pictures: !args.no_pictures,
     };
     say(&verify_all(&places, &request)?, args.json)

@@ -11,6 +11,7 @@ use crate::sighted::record::present;
 use crate::sighted::record::registry::{Entry, Listing, Registry};
 use crate::sighted::record::signoff_store::{SignOffStore, SignOffs, StoredSignOff};
 use crate::sighted::record::ssh::Trust;
+use crate::sighted::record::trust::TrustRoot;
 use crate::sighted::record::verify::{self, Check, Status};
 
 /// What the program found.
@@ -59,13 +60,34 @@ pub struct TrustFiles {
     pub allowed_signers: Option<PathBuf>,
     /// Revoked keys.
     pub revoked: Option<PathBuf>,
+    /// Different people whose keys must have signed; 0 and 1 are one.
+    pub signatures: usize,
+    /// Of the root of trust these come from.
+    pub version: Option<u64>,
 }
 
 impl TrustFiles {
+    /// From a root of trust that holds at `now`.
+    ///
+    /// # Errors
+    /// It cannot be read, is none, or has expired.
+    pub fn of_root(path: &Path, now: &str) -> anyhow::Result<Self> {
+        let root = TrustRoot::read(path, now)?;
+        Ok(Self {
+            allowed_signers: Some(root.allowed_signers),
+            revoked: root.revoked,
+            signatures: root.signatures,
+            version: Some(root.version),
+        })
+    }
+
     fn as_trust(&self) -> Option<Trust<'_>> {
-        self.allowed_signers
-            .as_deref()
-            .map(|allowed_signers| Trust { allowed_signers, revoked: self.revoked.as_deref() })
+        let allowed_signers = self.allowed_signers.as_deref()?;
+        Some(Trust {
+            signatures: self.signatures.max(1),
+            version: self.version,
+            ..Trust::of(allowed_signers, self.revoked.as_deref())
+        })
     }
 }
 

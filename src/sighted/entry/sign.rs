@@ -10,11 +10,13 @@ use crate::sighted::artifact::intake::Artifact;
 use crate::sighted::artifact::sidecar::{Sidecar, path_beside};
 use crate::sighted::entry::record::{Answer, RecordPlaces, Verdict};
 use crate::sighted::record::again::audit;
+use crate::sighted::record::cosign;
 use crate::sighted::record::make::{self, ReportSource, Stated, StatedTarget};
 use crate::sighted::record::registry::{Registry, RegistryFault, Stored, read_bounded};
 use crate::sighted::record::release::Role;
 use crate::sighted::record::signing::{self, Person, Request};
 use crate::sighted::record::signoff::Product;
+use crate::sighted::record::trust::TrustRoot;
 use crate::sighted::record::verify::hash_file;
 use crate::sighted::score::gather::{Places, files_in, shown};
 use crate::store::workspace::{PRODUCT, Workspace};
@@ -220,6 +222,8 @@ pub struct SignQuestion {
     pub supersedes: Option<String>,
     /// Stand beside earlier ones.
     pub alongside: bool,
+    /// Root of trust that is signed under.
+    pub trust: Option<PathBuf>,
     /// How the operating point was chosen, in a word.
     pub method: String,
     /// Now: UTC, whole seconds.
@@ -252,6 +256,8 @@ pub fn sign(
         None => workspace.resolve(&config.compare.sidecar),
     };
     let taxonomy = config.labels.as_ref().map(|labels| workspace.resolve(&labels.taxonomy));
+    let trust = question.trust.as_deref().map(|path| TrustRoot::read(path, &question.now));
+    let trust_version = trust.transpose()?.map(|root| root.version);
     let request = Request {
         root: workspace.root.clone(),
         records: workspace.records_dir(),
@@ -279,9 +285,31 @@ pub fn sign(
         method: question.method.clone(),
         now: question.now.clone(),
         product: product(),
+        trust_version,
     };
     let written = signing::sign(&request, &mut Voice(talk))?;
     Ok(signed_answer(&written, &workspace.root))
+}
+
+/// Puts one more key to the standing sign-off whose id begins with `wanted`, asking `talk`.
+///
+/// # Errors
+/// Whatever is in the way; nothing is signed then.
+pub fn cosign(
+    wanted: &str,
+    key: &Path,
+    workspace: &Workspace,
+    talk: &mut dyn Talk,
+) -> anyhow::Result<Answer> {
+    let (path, id) = cosign::cosign(&workspace.signoffs_dir(), wanted, key, &mut Voice(talk))?;
+    let path = shown(&path, Some(&workspace.root));
+    let text = format!("signed too: {id}\n  signature {}\n", escape_os(path.as_ref()));
+    let json = Json::object([
+        ("schema", Json::int(1)),
+        ("signature", Json::text(&path)),
+        ("signoffId", Json::text(id.to_hex())),
+    ]);
+    Ok(Answer { verdict: Verdict::Yes, text, json: json.to_file() })
 }
 
 fn signed_answer(written: &signing::Written, root: &Path) -> Answer {

@@ -2,6 +2,7 @@
 
 pub(in crate::sighted) mod again;
 pub(in crate::sighted) mod comparison;
+pub(in crate::sighted) mod cosign;
 pub(in crate::sighted) mod gate;
 pub(in crate::sighted) mod identity;
 pub(in crate::sighted) mod limits;
@@ -14,6 +15,7 @@ pub(in crate::sighted) mod signing;
 pub(in crate::sighted) mod signoff;
 pub(in crate::sighted) mod signoff_store;
 pub(in crate::sighted) mod ssh;
+pub(in crate::sighted) mod trust;
 pub(in crate::sighted) mod verify;
 
 #[cfg(test)]
@@ -24,3 +26,5 @@ mod signing_tests;
 mod signoff_tests;
 #[cfg(test)]
 pub(in crate::sighted) mod testing;
+#[cfg(test)]
+mod trust_tests;

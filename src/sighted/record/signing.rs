@@ -90,6 +90,8 @@ pub(in crate::sighted) struct Request {
     pub now: String,
     /// What writes.
     pub product: Product,
+    /// Version of the root of trust that is signed under.
+    pub trust_version: Option<u64>,
 }
 
 /// What signing wrote.
@@ -135,7 +137,8 @@ pub(in crate::sighted) enum SigningFault {
     Cannot(String),
 }
 
-fn cannot(error: impl std::fmt::Display) -> SigningFault {
+/// A fault in plain words.
+pub(super) fn cannot(error: impl std::fmt::Display) -> SigningFault {
     SigningFault::Cannot(error.to_string())
 }
 
@@ -164,6 +167,9 @@ pub(in crate::sighted) fn sign(
     request: &Request,
     person: &mut dyn Person,
 ) -> Result<Written, SigningFault> {
+    if request.trust_version.is_some() && request.key.is_none() {
+        return Err(cannot("under a trust file only keys count: name yours with --key"));
+    }
     let artifact = Artifact::open(&request.artifact).map_err(cannot)?;
     let measured = measured_reports(request, artifact.hash())?;
     show_points(&request.artifact, &measured, person);
@@ -197,6 +203,7 @@ pub(in crate::sighted) fn sign(
         signer: Signer { name: statement.name, key_id, role: request.role.clone() },
         signed_at: request.now.clone(),
         product: request.product.clone(),
+        trust_version: request.trust_version,
     };
     let decision = draft.decision;
     let signed = confirm(draft.check()?, person)?;
@@ -623,7 +630,8 @@ fn ask_filled(person: &mut dyn Person, prompt: &str) -> Result<String, SigningFa
     }
 }
 
-fn ask(person: &mut dyn Person, prompt: &str) -> Result<String, SigningFault> {
+/// One trimmed line.
+pub(super) fn ask(person: &mut dyn Person, prompt: &str) -> Result<String, SigningFault> {
     match person.ask(prompt) {
         Ok(Some(line)) => Ok(line.trim().to_owned()),
         Ok(None) => Err(SigningFault::Gone("the input ended".to_owned())),

@@ -126,6 +126,7 @@ impl Desk {
             method: "typed".to_owned(),
             now: "2026-03-04T05:06:07+00:00".to_owned(),
             product: Product { name: "flipside test".to_owned(), build: None },
+            trust_version: None,
             root,
         };
         let desk = Self { folder, request: RefCell::new(request) };

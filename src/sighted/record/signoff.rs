@@ -311,6 +311,8 @@ pub(in crate::sighted) struct Draft {
     pub signed_at: String,
     /// With what.
     pub product: Product,
+    /// Version of the root of trust it is made under.
+    pub trust_version: Option<u64>,
 }
 
 /// Why a draft is not signed.
@@ -486,6 +488,7 @@ impl Draft {
                 ]),
             ),
             ("supersedes", Json::text_or_null(self.supersedes.map(SignOffId::to_hex))),
+            ("trustVersion", self.trust_version.map_or(Json::Null, Json::int)),
             ("type", Json::text(PAYLOAD_TYPE)),
         ])
     }
@@ -551,6 +554,8 @@ pub(in crate::sighted) struct SignOff {
     pub signer: Signer,
     /// When, as written.
     pub signed_at: String,
+    /// Version of the root of trust it was made under.
+    pub trust_version: Option<u64>,
 }
 
 impl SignOff {
@@ -640,6 +645,10 @@ impl SignOff {
                     role: signer.text(&["role"])?,
                 },
                 signed_at: fields.text(&["signedAt"])?,
+                trust_version: match fields.get(&["trustVersion"])? {
+                    Json::Null => None,
+                    _ => u64::try_from(fields.integer(&["trustVersion"])?).ok(),
+                },
             })
         };
         let signoff = read().map_err(plain)?;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::registry::read_bounded;
 use super::signoff::{MAX_BYTES, SignOff, Signed};
-use crate::domain::digest::{ContentHash, SignOffId};
+use crate::domain::digest::{ContentHash, SignOffId, hex, sha256};
 use crate::domain::escape::escape_os;
 use crate::store::atomic::{self, WriteError};
 
@@ -34,6 +34,8 @@ pub(in crate::sighted) struct StoredSignOff {
     pub signoff: SignOff,
     /// The signature beside it, when there is one.
     pub signature: Option<PathBuf>,
+    /// Signatures of others over the same bytes, by file name.
+    pub cosignatures: Vec<PathBuf>,
 }
 
 /// Something that is not as it must be.
@@ -111,7 +113,7 @@ impl SignOffStore {
                     Ok(stored) => found.all.push(stored),
                     Err(reason) => found.faults.push(SignOffFault { path, reason }),
                 },
-                SIGNATURE if !path.with_extension("json").exists() => {
+                SIGNATURE if !signed_by(&path).is_some_and(|signed| signed.exists()) => {
                     found.faults.push(fault(&path, "the sign-off of this signature is gone"));
                 }
                 SIGNATURE => {}
@@ -136,7 +138,23 @@ impl SignOffStore {
         if let (Some(key), None) = (&signoff.signer.key_id, &signature) {
             return Err(format!("names key {key} and has no signature beside it"));
         }
-        Ok(StoredSignOff { path: path.to_owned(), bytes, signoff, signature })
+        let cosignatures = cosignatures_of(path).map_err(|error| error.to_string())?;
+        Ok(StoredSignOff { path: path.to_owned(), bytes, signoff, signature, cosignatures })
+    }
+
+    /// Writes one more signature over a stored sign-off, named by its key. Nothing is ever replaced.
+    ///
+    /// # Errors
+    /// The disk, or a signature of this key that is there already.
+    pub(in crate::sighted) fn add_signature(
+        stored: &StoredSignOff,
+        fingerprint: &str,
+        signature: &[u8],
+    ) -> Result<PathBuf, WriteError> {
+        let key = hex(&sha256(fingerprint.as_bytes()));
+        let path = stored.path.with_extension(format!("{}.{SIGNATURE}", &key[..8]));
+        atomic::create_new(&path, signature)?;
+        Ok(path)
     }
 
     /// Writes a sign-off and its signature. Nothing is ever replaced.
@@ -156,6 +174,28 @@ impl SignOffStore {
         }
         Ok(path)
     }
+}
+
+/// The sign-off a signature file is beside: what stands before the first dot names it.
+fn signed_by(signature: &Path) -> Option<PathBuf> {
+    let name = signature.file_name()?.to_str()?;
+    Some(signature.with_file_name(format!("{}.json", name.split('.').next()?)))
+}
+
+fn cosignatures_of(signoff: &Path) -> io::Result<Vec<PathBuf>> {
+    let (Some(folder), own) = (signoff.parent(), signoff.with_extension(SIGNATURE)) else {
+        return Ok(Vec::new());
+    };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_signature = path.extension().is_some_and(|ending| ending == SIGNATURE);
+        if is_signature && path != own && signed_by(&path).as_deref() == Some(signoff) {
+            found.push(path);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
 }
 
 /// The sha256 of a whole sign-off file.

@@ -9,10 +9,20 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::registry::read_bounded;
 use crate::domain::escape::{escape, escape_os};
 
 /// What signatures are for.
 pub(in crate::sighted) const NAMESPACE: &str = "signoff@flipside";
+
+/// Largest signature file, in bytes.
+const MAX_SIGNATURE_BYTES: usize = 64 << 10;
+
+/// Columns of base64 in armour.
+const ARMOUR_COLUMNS: usize = 70;
 
 /// The program.
 const PROGRAM: &str = "ssh-keygen";
@@ -47,6 +57,25 @@ pub(in crate::sighted) enum SignatureFault {
         /// What it said.
         message: String,
     },
+    /// Its armour holds more, less or otherwise than what it encodes.
+    #[error("the signature is not written as {PROGRAM} writes one: other bytes than were made")]
+    NotAsWritten,
+    /// The list knows nobody with this key.
+    #[error("{} allows nobody with this key{}", .file, said(.message))]
+    NobodysKey {
+        /// The allowed-signers file.
+        file: String,
+        /// What it said.
+        message: String,
+    },
+    /// Fewer people than must have.
+    #[error("signed by {found} of {needed} people")]
+    TooFew {
+        /// Different people with different keys.
+        found: usize,
+        /// As many must have signed.
+        needed: usize,
+    },
     /// The sign-off names another key.
     #[error("signed with key {}, the sign-off names {}", escape(.found), escape(.stated))]
     OtherKey {
@@ -55,6 +84,13 @@ pub(in crate::sighted) enum SignatureFault {
         /// In the payload.
         stated: String,
     },
+}
+
+impl<'a> Trust<'a> {
+    /// One signature of anybody the list allows.
+    pub(in crate::sighted) fn of(allowed_signers: &'a Path, revoked: Option<&'a Path>) -> Self {
+        Self { allowed_signers, revoked, signatures: 1, version: None }
+    }
 }
 
 fn said(message: &str) -> String {
@@ -68,6 +104,10 @@ pub(in crate::sighted) struct Trust<'a> {
     pub allowed_signers: &'a Path,
     /// Keys that no longer count.
     pub revoked: Option<&'a Path>,
+    /// Different people whose keys must have signed.
+    pub signatures: usize,
+    /// Of the root of trust, when there is one.
+    pub version: Option<u64>,
 }
 
 /// The fingerprint of a key file.
@@ -125,6 +165,60 @@ pub(in crate::sighted) fn check_bytes(
     match print {
         Some(print) if output.status.success() => Ok(print),
         _ => Err(SignatureFault::NotOverTheseBytes { message: last_line(&output.stderr) }),
+    }
+}
+
+/// Whether armour is what the program writes for the bytes in it: base64 can encode one thing in several
+/// ways, and a signature that can be rewritten is no name for itself.
+///
+/// # Errors
+/// It is not, or cannot be read.
+pub(in crate::sighted) fn check_armour(signature_file: &Path) -> Result<(), SignatureFault> {
+    let text = read_bounded(signature_file, MAX_SIGNATURE_BYTES)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .ok_or(SignatureFault::NotAsWritten)?;
+    let inner = text
+        .strip_prefix("-----BEGIN SSH SIGNATURE-----\n")
+        .and_then(|rest| rest.strip_suffix("-----END SSH SIGNATURE-----\n"))
+        .ok_or(SignatureFault::NotAsWritten)?;
+    let lines: Vec<&str> = inner.strip_suffix('\n').unwrap_or(inner).split('\n').collect();
+    let full = lines.split_last().is_some_and(|(last, full)| {
+        full.iter().all(|line| line.len() == ARMOUR_COLUMNS)
+            && (1..=ARMOUR_COLUMNS).contains(&last.len())
+    });
+    // Strict: it refuses other letters, missing padding, and bits that belong to no byte.
+    if full && STANDARD.decode(lines.concat()).is_ok() {
+        Ok(())
+    } else {
+        Err(SignatureFault::NotAsWritten)
+    }
+}
+
+/// The first name the list allows the key of a signature to sign in.
+///
+/// # Errors
+/// The program is missing, or knows none.
+pub(in crate::sighted) fn name_of(
+    signature_file: &Path,
+    trust: Trust<'_>,
+) -> Result<String, SignatureFault> {
+    let words: [&OsStr; 6] = [
+        OsStr::new("-Y"),
+        OsStr::new("find-principals"),
+        OsStr::new("-s"),
+        signature_file.as_os_str(),
+        OsStr::new("-f"),
+        trust.allowed_signers.as_os_str(),
+    ];
+    let output = run(&words, b"")?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    match text.lines().next().map(str::trim) {
+        Some(name) if output.status.success() && !name.is_empty() => Ok(name.to_owned()),
+        _ => Err(SignatureFault::NobodysKey {
+            file: escape_os(trust.allowed_signers.as_os_str()),
+            message: last_line(&output.stderr),
+        }),
     }
 }
 

@@ -130,8 +130,23 @@ pub(in crate::sighted) struct World {
     pub record: ReleaseRecord,
     /// Counts the made-up score reports.
     pub labelled: std::cell::Cell<Option<Labelled>>,
-    /// Allowed signers and revoked keys, when signatures are checked.
-    pub trust: Option<(PathBuf, Option<PathBuf>)>,
+    /// When signatures are checked.
+    pub trust: Option<WorldTrust>,
+}
+
+/// Who may sign in a [`World`].
+#[derive(Clone)]
+pub(in crate::sighted) struct WorldTrust {
+    pub allowed: PathBuf,
+    pub revoked: Option<PathBuf>,
+    pub signatures: usize,
+    pub version: Option<u64>,
+}
+
+impl WorldTrust {
+    pub(in crate::sighted) fn of(allowed: PathBuf) -> Self {
+        Self { allowed, revoked: None, signatures: 1, version: None }
+    }
 }
 
 const ARTIFACT_PATH: &str = "models/b.onnx";
@@ -288,6 +303,7 @@ impl World {
             signer: Signer { name: "ada".to_owned(), key_id: None, role: "owner".to_owned() },
             signed_at: "2026-02-03T04:05:06+00:00".to_owned(),
             product: Product { name: "flipside test".to_owned(), build: None },
+            trust_version: None,
         }
     }
 
@@ -316,9 +332,11 @@ impl World {
             weigh: &weigh,
             score: &score,
             audit: &|_| Ok(()),
-            trust: self.trust.as_ref().map(|(allowed, revoked)| Trust {
-                allowed_signers: allowed,
-                revoked: revoked.as_deref(),
+            trust: self.trust.as_ref().map(|trust| Trust {
+                allowed_signers: &trust.allowed,
+                revoked: trust.revoked.as_deref(),
+                signatures: trust.signatures,
+                version: trust.version,
             }),
             pictures: true,
         };

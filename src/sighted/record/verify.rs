@@ -3,7 +3,7 @@
 //! Checks run in one fixed order, from what others depend on to what depends on them, so the first that
 //! fails names the cause and not a consequence. Reading is bounded; nothing is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -210,14 +210,15 @@ pub(in crate::sighted) fn check_signoff(
     means: &Means<'_>,
 ) -> Verified {
     let signoff = &stored.signoff;
-    let mut checks = vec![
-        Check {
-            name: "sign-off",
-            subject: escape_os(stored.path.as_os_str()),
-            status: Status::Same,
-        },
-        signature_check(stored, means.trust),
-    ];
+    let mut checks = vec![Check {
+        name: "sign-off",
+        subject: escape_os(stored.path.as_os_str()),
+        status: Status::Same,
+    }];
+    if let Some(version) = means.trust.and_then(|trust| trust.version) {
+        checks.push(trust_check(signoff, version));
+    }
+    checks.push(signature_check(stored, means.trust));
     let (check, entry) = signed_record(signoff, listing);
     checks.push(check);
     let Some(entry) = entry else { return Verified { checks, numbers: None } };
@@ -296,6 +297,17 @@ fn non_finite(report: &Json) -> u64 {
     sides.flatten().filter_map(as_count).sum()
 }
 
+/// A root of trust older than the one a sign-off was made under may still list a key that was withdrawn.
+fn trust_check(signoff: &SignOff, version: u64) -> Check {
+    let status = match signoff.trust_version {
+        Some(made) if made > version => Status::Wrong(format!(
+            "made under version {made} of the trust file, and this is version {version}: an older one"
+        )),
+        _ => Status::Same,
+    };
+    Check { name: "trust", subject: format!("version {version}"), status }
+}
+
 fn signature_check(stored: &StoredSignOff, trust: Option<Trust<'_>>) -> Check {
     let subject = escape(&stored.signoff.signer.name).into_owned();
     let status = match (&stored.signature, trust) {
@@ -322,13 +334,23 @@ fn check_signature(
     let signer = &stored.signoff.signer;
     let found = ssh::check_bytes(file, &stored.bytes)?;
     ssh::check_name(file, &stored.bytes, &signer.name, trust)?;
-    match &signer.key_id {
-        Some(stated) if *stated == found => Ok(()),
-        stated => Err(SignatureFault::OtherKey {
-            found,
-            stated: stated.clone().unwrap_or_else(|| "none".to_owned()),
-        }),
+    if signer.key_id.as_ref() != Some(&found) {
+        let stated = signer.key_id.clone().unwrap_or_else(|| "none".to_owned());
+        return Err(SignatureFault::OtherKey { found, stated });
     }
+    ssh::check_armour(file)?;
+    let mut keys = BTreeSet::from([found]);
+    let mut people = BTreeSet::from([signer.name.clone()]);
+    for file in &stored.cosignatures {
+        keys.insert(ssh::check_bytes(file, &stored.bytes)?);
+        let name = ssh::name_of(file, trust)?;
+        ssh::check_name(file, &stored.bytes, &name, trust)?;
+        ssh::check_armour(file)?;
+        people.insert(name);
+    }
+    // One person with two keys is one person, and so are two names with one key.
+    let (found, needed) = (people.len().min(keys.len()), trust.signatures);
+    if found < needed { Err(SignatureFault::TooFew { found, needed }) } else { Ok(()) }
 }
 
 fn signed_record<'a>(signoff: &SignOff, listing: &'a Listing) -> (Check, Option<&'a Entry>) {
