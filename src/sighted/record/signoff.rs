@@ -4,7 +4,7 @@
 //! unchecked can be signed. Pure: the clock, the name and the evidence are handed in.
 
 use super::identity::Fields;
-use super::limits::{self, AcceptanceLimits, Holds, LimitFinding, Numbers};
+use super::limits::{self, AcceptanceLimits, Holds, Numbers};
 use super::refusal::Refusal;
 use super::release::{ReleaseRecord, same_point};
 use crate::domain::canonical::{Json, float_text};
@@ -374,8 +374,6 @@ pub(in crate::sighted) struct Checked {
     payload: Json,
     id: SignOffId,
     record: ReleaseRecord,
-    /// How each limit fares on the evidence.
-    pub findings: Vec<LimitFinding>,
 }
 
 /// A confirmed decision.
@@ -431,9 +429,9 @@ impl Draft {
             ));
         }
         self.limits.check().map_err(SignRefusal::Limits)?;
-        let findings = limits::judge(&self.limits, &self.numbers);
         if self.decision == Decision::Accept {
             let basis = limits::judge_basis(&self.numbers);
+            let findings = limits::judge(&self.limits, &self.numbers);
             if let Some(bad) =
                 basis.iter().chain(&findings).find(|finding| finding.holds != Holds::Yes)
             {
@@ -443,7 +441,7 @@ impl Draft {
         }
         let payload = self.payload();
         let id = SignOffId::of(payload.to_canonical().as_bytes());
-        Ok(Checked { payload, id, record: self.record, findings })
+        Ok(Checked { payload, id, record: self.record })
     }
 
     fn payload(&self) -> Json {

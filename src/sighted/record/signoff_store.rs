@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::registry::read_bounded;
 use super::signoff::{MAX_BYTES, SignOff, Signed};
-use crate::domain::digest::{ContentHash, SignOffId, hex, sha256};
+use crate::domain::digest::{SignOffId, hex, sha256};
 use crate::domain::escape::escape_os;
 use crate::store::atomic::{self, WriteError};
 
@@ -196,11 +196,6 @@ fn cosignatures_of(signoff: &Path) -> io::Result<Vec<PathBuf>> {
     }
     found.sort_unstable();
     Ok(found)
-}
-
-/// The sha256 of a whole sign-off file.
-pub(in crate::sighted) fn file_hash(stored: &StoredSignOff) -> ContentHash {
-    ContentHash::of(&stored.bytes)
 }
 
 fn children(folder: &Path, faults: &mut Vec<SignOffFault>) -> Vec<PathBuf> {
