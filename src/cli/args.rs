@@ -43,6 +43,8 @@ pub enum Command {
     Review(command::review::Args),
     /// Print one picture, with boxes, to the terminal
     Show(command::show::Args),
+    /// See all fixtures, leave out what is no photograph, write the next manifest version
+    Fixtures(command::fixtures::Args),
     /// Label a shard of fixtures blind
     Label(command::label::Args),
     /// Close a shard: write its label file

@@ -13,6 +13,7 @@ pub mod entry;
 mod artifact;
 mod decision;
 mod export;
+mod fixtures;
 mod harness;
 mod labels;
 mod record;

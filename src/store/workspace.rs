@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::domain::digest::ManifestHash;
 use crate::domain::escape::{escape, escape_os};
 
 /// Name of the file that makes a folder a workspace.
@@ -173,6 +174,11 @@ impl Workspace {
     /// Raw outputs of earlier runs; may be deleted.
     pub fn outputs_database(&self) -> PathBuf {
         self.sessions_dir().join("outputs.db")
+    }
+
+    /// Fixtures flagged in a manifest and not yet left out of a next version.
+    pub fn fixture_flags(&self, manifest: ManifestHash) -> PathBuf {
+        self.sessions_dir().join(format!("fixture-flags.{}.json", manifest.short()))
     }
 
     /// Parity reports.

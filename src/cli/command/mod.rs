@@ -4,6 +4,7 @@ pub mod agreement;
 pub mod completions;
 pub mod demo;
 pub mod doctor;
+pub mod fixtures;
 pub mod gate;
 pub mod import_labels;
 pub mod init;
@@ -65,6 +66,7 @@ pub fn run(args: Args) -> anyhow::Result<Outcome> {
         Some(Command::Completions(args)) => completions::run(&args),
         Some(Command::Demo(args)) => demo::run(&args, &globals),
         Some(Command::Doctor(args)) => doctor::run(&args, &globals),
+        Some(Command::Fixtures(args)) => fixtures::run(&args, &globals),
         Some(Command::Gate(args)) => gate::run(&args, &globals),
         Some(Command::ImportLabels(args)) => import_labels::run(&args, &globals),
         Some(Command::Init(args)) => init::run(&args, &globals),

@@ -1,6 +1,7 @@
 //! What the command line may call. Plain arguments in, plain outcomes out; no inner type crosses.
 
 pub mod export;
+pub mod fixtures;
 pub mod inspect;
 pub mod labels;
 pub mod merge;

@@ -1,5 +1,6 @@
 //! Screens that show what models said.
 
+pub(in crate::sighted) mod contact_sheet;
 pub(in crate::sighted) mod overview;
 pub(in crate::sighted) mod progress;
 pub(in crate::sighted) mod review;

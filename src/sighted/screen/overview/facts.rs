@@ -350,7 +350,7 @@ fn count_answers(events: &[Event]) -> Vec<(Shard, usize, usize, bool)> {
                     progress.sealed = true;
                 }
             }
-            LabelEvent::Sitting { .. } | LabelEvent::Other => {}
+            LabelEvent::Sitting { .. } | LabelEvent::Rebuilt { .. } | LabelEvent::Other => {}
         }
     }
     shards
