@@ -127,7 +127,9 @@ impl History {
                 self.unconfined |= *confinement == Confinement::None;
                 return Ok(());
             }
-            LabelEvent::Open(_) | LabelEvent::Other => return Ok(()),
+            LabelEvent::Open(_) | LabelEvent::Rebuilt { .. } | LabelEvent::Other => {
+                return Ok(());
+            }
         };
         if !self.showings.contains(&showing) {
             return Err(format!("event {seq} is of a fixture that this shard does not show"));
@@ -263,7 +265,7 @@ fn opening_of(event: &LabelEvent) -> Option<u64> {
         | LabelEvent::Undo { opening, .. }
         | LabelEvent::Redo { opening, .. }
         | LabelEvent::Seal { opening, .. } => Some(*opening),
-        LabelEvent::Open(_) | LabelEvent::Other => None,
+        LabelEvent::Open(_) | LabelEvent::Rebuilt { .. } | LabelEvent::Other => None,
     }
 }
 
@@ -392,8 +394,12 @@ pub(super) mod tests {
 
     #[test]
     fn confinement_is_that_of_the_weakest_sitting() {
-        let sitting =
-            |confinement| LabelEvent::Sitting { opening: 1, confinement, product: String::new() };
+        let sitting = |confinement| LabelEvent::Sitting {
+            opening: 1,
+            confinement,
+            product: String::new(),
+            network_disk: None,
+        };
         let mut history = history(1);
         assert_eq!(history.confinement(), Confinement::None);
         history.apply(&sitting(Confinement::Landlock), 2, "").expect("follows");

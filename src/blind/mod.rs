@@ -5,9 +5,11 @@
 //! picture. Nothing of what another part of the program found out is ever read here; whether a rater
 //! had seen something is joined later, where scores are made.
 
+mod draft;
 mod history;
 mod journal;
 mod plain;
+mod rebuild;
 mod screen;
 mod screen_keys;
 mod screen_layout;
@@ -35,6 +37,7 @@ use history::History;
 use journal::{Journal, Pen, append_now};
 use sitting::{Closed, Sitting};
 
+pub use rebuild::{Rebuilt, Remains, rebuild};
 pub use seal::{SealError, Sealed};
 
 /// One letter per category, in the order shown. Letters that mean something else are left out.
@@ -94,6 +97,8 @@ pub struct LabelArgs {
     pub read_only: Option<String>,
     /// Why a sealed shard is opened again.
     pub amend: Option<String>,
+    /// The network file system the log lies on, which the rater allowed.
+    pub network_disk: Option<String>,
     /// The time.
     pub clock: Clock,
 }
@@ -187,6 +192,8 @@ pub enum LabelError {
 /// # Errors
 /// See [`LabelError`].
 pub fn run(mut args: LabelArgs, surface: Surface<'_>) -> Result<Ended, LabelError> {
+    only_by(&args.rater, &args.events)
+        .map_err(|reason| LabelError::Log { rater: args.rater.clone(), reason })?;
     let pen = Pen::new(args.rater.clone(), last_sitting(&args.events), args.clock);
     let mut history = open_shard(&mut args, &pen)?;
     seal::reconcile(&mut args.log, &mut history, &args.place, &args.rater, &pen)?;
@@ -201,6 +208,7 @@ pub fn run(mut args: LabelArgs, surface: Surface<'_>) -> Result<Ended, LabelErro
             opening: history.opening_seq,
             confinement,
             product: PRODUCT.to_owned(),
+            network_disk: args.network_disk.clone(),
         };
         let (receipt, wall_utc) = append_now(&mut args.log, &pen, &event, &[])?;
         apply(&mut history, &event, receipt.seq, &wall_utc, &args.rater)?;
@@ -259,6 +267,24 @@ pub fn seal(
 /// An event that cannot stand where it stands.
 pub fn count_answers(events: &[Event]) -> Result<usize, String> {
     Ok(History::fold(events)?.iter().map(History::done_count).sum())
+}
+
+/// A log holds one rater's events. A file put in another's place, or a write-ahead log of another database
+/// beside it, verifies all the same: its events are just somebody else's.
+fn only_by(rater: &RaterName, events: &[Event]) -> Result<(), String> {
+    match first_of_another(rater, events) {
+        None => Ok(()),
+        Some(other) => Err(format!(
+            "event {} is by {}",
+            other.seq,
+            crate::domain::escape::escape(&other.actor)
+        )),
+    }
+}
+
+/// The first event that is not the rater's own.
+pub fn first_of_another<'a>(rater: &RaterName, events: &'a [Event]) -> Option<&'a Event> {
+    events.iter().find(|event| event.actor != rater.as_str())
 }
 
 fn last_sitting(events: &[Event]) -> u64 {

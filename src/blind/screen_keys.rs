@@ -153,7 +153,7 @@ pub(super) fn keymap(groups: usize) -> KeyMap<Msg> {
 }
 
 /// What Space or a click does to a question.
-pub(super) fn change(field: Field, draft: &super::sitting::Draft) -> Option<Msg> {
+pub(super) fn change(field: Field, draft: &super::draft::Draft) -> Option<Msg> {
     let ask = |ask| Some(Msg::Ask(ask));
     match field {
         Field::Presence => ask(Ask::Presence(match draft.presence {

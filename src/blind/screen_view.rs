@@ -236,12 +236,15 @@ fn frame_clear(area: Rect, buffer: &mut ratatui::buffer::Buffer) {
     }
 }
 
-/// What the category under the cursor holds.
+/// What the category under the cursor holds; before any is, how categories are marked.
 fn meaning(screen: &LabelScreen<'_>) -> String {
     match screen.cursor() {
         Field::Category(index) => {
             let leaves = screen.leaves().get(index).map(|leaves| leaves.join(", "));
             escape(&leaves.unwrap_or_default()).into_owned()
+        }
+        Field::Presence if !screen.sitting().groups().is_empty() => {
+            "a present  A unsure  again takes it back".to_owned()
         }
         _ => String::new(),
     }

@@ -134,11 +134,9 @@ pub(super) fn seal(
     sealed_at: String,
 ) -> Result<Sealed, SealError> {
     let rater = &key.rater;
-    let histories = History::fold(events).map_err(|reason| SealError::Disagree {
-        shard: key.shard,
-        rater: rater.clone(),
-        reason,
-    })?;
+    let histories = super::only_by(rater, events)
+        .and_then(|()| History::fold(events))
+        .map_err(|reason| SealError::Disagree { shard: key.shard, rater: rater.clone(), reason })?;
     let mut history = histories
         .into_iter()
         .find(|history| key.is_of(&history.opening))

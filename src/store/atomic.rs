@@ -40,6 +40,54 @@ pub fn create_new(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     })
 }
 
+/// Moves a file out of the way, together with those of the same name and one of `ends` after it: to
+/// `<stem>.damaged-<number>.<extension>`. Nothing is overwritten; the file's new path comes back.
+///
+/// # Errors
+/// The first that cannot be moved.
+pub fn set_aside(path: &Path, ends: &[&str]) -> Result<PathBuf, WriteError> {
+    let failed = |source| WriteError { path: path.to_owned(), source };
+    let with_end = |path: &Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
+    let named = |number: u32| path.with_file_name(format!("{stem}.damaged-{number}.{extension}"));
+    let is_free = |to: &PathBuf| !to.exists() && ends.iter().all(|end| !with_end(to, end).exists());
+    let to = (1..u32::MAX).map(named).find(is_free).ok_or_else(|| {
+        failed(io::Error::new(io::ErrorKind::AlreadyExists, "every name is taken"))
+    })?;
+    for end in ends.iter().filter(|end| with_end(path, end).exists()) {
+        move_to(&with_end(path, end), &with_end(&to, end)).map_err(failed)?;
+    }
+    move_to(path, &to).map_err(failed)?;
+    Ok(to)
+}
+
+/// Gives a finished file its name; a file that has the name is never touched.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] when something is there, or any other failure.
+pub fn put_in_place(from: &Path, to: &Path) -> Result<(), WriteError> {
+    let failed = |source| WriteError { path: to.to_owned(), source };
+    if to.exists() {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+    }
+    move_to(from, to).map_err(failed)
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is where the syncs are")]
+fn move_to(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    failpoint::pass("file: moved");
+    match to.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => sync_folder(folder),
+        _ => sync_folder(Path::new(".")),
+    }
+}
+
 fn with_temporary(
     path: &Path,
     bytes: &[u8],

@@ -5,19 +5,22 @@
 //! everything before it. Files are created, never replaced. Knows nothing of databases, or of why a
 //! label was given.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod read;
+mod write;
+
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::domain::canonical::Json;
-use crate::domain::digest::{
-    ChainHead, FixtureId, LabelFileHash, ManifestHash, TaxonomyHash, hex, sha256,
-};
-use crate::domain::escape::{escape, escape_os};
-use crate::domain::label::{Label, MAX_REASON, is_plain};
+use crate::domain::digest::{ChainHead, FixtureId, LabelFileHash, ManifestHash, TaxonomyHash};
+use crate::domain::escape::escape_os;
+use crate::domain::label::Label;
 use crate::domain::shard::{RaterName, Shard};
 use crate::store::atomic::{self, WriteError};
+
+use read::parse;
+use write::{int, object, text, to_bytes};
 
 /// Largest label file, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;
@@ -269,6 +272,49 @@ impl LabelFile {
     }
 }
 
+/// Every file of one rater in a folder, by shard, then in the order they were sealed. A folder that is not
+/// there holds none.
+///
+/// # Errors
+/// The folder, or the first file that cannot be used.
+pub fn files_of(
+    folder: &Path,
+    rater: &RaterName,
+) -> Result<Vec<(PathBuf, LabelFile)>, LabelFileError> {
+    let unreadable = |source| LabelFileError::Unreadable { path: folder.to_owned(), source };
+    let listing = match fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        listing => listing.map_err(unreadable)?,
+    };
+    let mut found = Vec::new();
+    for entry in listing {
+        let path = entry.map_err(unreadable)?.path();
+        // Names end in `.<rater>.jsonl` or `.<rater>.<revision>.jsonl`.
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(stem) = name.strip_suffix(".jsonl") else { continue };
+        let (base, revision) = match stem.rsplit_once('.') {
+            Some((base, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (base, digits.parse::<u32>().unwrap_or(u32::MAX))
+            }
+            _ => (stem, 1),
+        };
+        let is_first = base.ends_with(&format!(".{rater}"));
+        // A rater may be called `2`.
+        let is_named = is_first || stem.ends_with(&format!(".{rater}"));
+        if is_named {
+            let file = LabelFile::read(&path)?;
+            if file.header.rater == *rater {
+                found.push((if is_first { revision } else { 1 }, path, file));
+            }
+        }
+    }
+    let order = |one: &(u32, PathBuf, LabelFile)| {
+        (one.2.header.manifest, one.2.header.shard, one.0, one.1.clone())
+    };
+    found.sort_by_key(order);
+    Ok(found.into_iter().map(|(_, path, file)| (path, file)).collect())
+}
+
 /// Where one rater's files of one shard lie. Can name no other file.
 #[derive(Debug, Clone)]
 pub struct SealPlace {
@@ -309,48 +355,6 @@ impl SealPlace {
     pub fn create(&self, file: &LabelFile) -> Result<PathBuf, LabelFileError> {
         file.create_in(&self.folder)
     }
-}
-
-fn text(value: impl ToString) -> Json {
-    Json::Text(value.to_string())
-}
-
-fn int(value: impl ToString) -> Json {
-    Json::Int(value.to_string())
-}
-
-fn object<const N: usize>(fields: [(&str, Json); N]) -> BTreeMap<String, Json> {
-    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
-}
-
-fn header_fields(header: &LabelHeader) -> BTreeMap<String, Json> {
-    let shard = object([
-        ("index", int(header.shard.index)),
-        ("of", int(header.shard.of)),
-        ("seed", int(header.seed)),
-        ("overlap", Json::Float(header.overlap)),
-        ("repeats", Json::Float(header.repeats)),
-    ]);
-    let mut fields = object([
-        ("kind", text("header")),
-        ("schema", int(1)),
-        ("product", text(&header.product)),
-        ("manifestSha256", text(header.manifest)),
-        ("fixtureCount", int(header.fixture_count)),
-        ("taxonomySha256", text(header.taxonomy)),
-        ("groups", Json::Array(header.groups.iter().map(text).collect())),
-        ("shard", Json::Object(shard)),
-        ("rater", text(&header.rater)),
-        ("openedAt", text(&header.opened_at)),
-        ("sealedAt", text(&header.sealed_at)),
-        ("chainHead", header.chain_head.map_or(Json::Null, text)),
-        ("blind", text(header.blind.word())),
-        ("confinement", text(header.confinement.word())),
-    ]);
-    if let Some(supersedes) = header.supersedes {
-        fields.insert("supersedes".to_owned(), text(supersedes));
-    }
-    fields
 }
 
 impl SeenAs {
@@ -396,315 +400,10 @@ impl SeenAs {
     }
 }
 
-fn label_fields(line: &LabelLine) -> BTreeMap<String, Json> {
-    let mut fields = line.label.to_fields();
-    fields.extend(object([
-        ("kind", text("label")),
-        ("fixture", text(line.fixture)),
-        ("pass", int(line.pass)),
-        ("labelledAt", text(&line.labelled_at)),
-        (
-            "seconds",
-            line.seconds.filter(|seconds| seconds.is_finite()).map_or(Json::Null, Json::Float),
-        ),
-        ("exposed", Json::Bool(line.exposed)),
-        ("seenAs", line.seen_as.as_ref().map_or(Json::Null, SeenAs::to_json)),
-    ]));
-    if let Some(reason) = &line.amended {
-        fields.insert("amended".to_owned(), text(reason));
-    }
-    fields
-}
-
-fn to_bytes(header: &LabelHeader, labels: &[LabelLine], skipped: &[SkippedLine]) -> Vec<u8> {
-    let mut out = String::new();
-    let mut push = |fields: BTreeMap<String, Json>| {
-        out.push_str(&Json::Object(fields).to_canonical());
-        out.push('\n');
-    };
-    push(header_fields(header));
-    for line in labels {
-        push(label_fields(line));
-    }
-    for line in skipped {
-        push(object([
-            ("kind", text("skipped")),
-            ("fixture", text(line.fixture)),
-            ("pass", int(line.pass)),
-            ("reason", text(&line.reason)),
-        ]));
-    }
-    let trailer = object([
-        ("kind", text("trailer")),
-        ("labels", int(labels.len())),
-        ("skipped", int(skipped.len())),
-        ("sha256", text(hex(&sha256(out.as_bytes())))),
-    ]);
-    out.push_str(&Json::Object(trailer).to_canonical());
-    out.push('\n');
-    out.into_bytes()
-}
-
-fn parse(bytes: &[u8]) -> Result<LabelFile, LabelFileFault> {
-    let fault = |line: usize, reason: String| LabelFileFault { line, reason };
-    if bytes.len() > MAX_BYTES {
-        return Err(fault(1, format!("more than {MAX_BYTES} bytes")));
-    }
-    let content = std::str::from_utf8(bytes).map_err(|error| {
-        let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
-        fault(line, "expected UTF-8".to_owned())
-    })?;
-    let lines: Vec<&str> = content.split_inclusive('\n').collect();
-    let mut reader = Reader::default();
-    let mut offset = 0;
-    for (index, line) in lines.iter().enumerate() {
-        let number = index + 1;
-        let value = read_line(line).map_err(|reason| fault(number, reason))?;
-        reader.line(&value, &content[..offset]).map_err(|reason| fault(number, reason))?;
-        offset += line.len();
-    }
-    match reader {
-        Reader { header: Some(header), labels, skipped, closed: true } => {
-            Ok(LabelFile { header, labels, skipped, sha256: LabelFileHash::of(bytes) })
-        }
-        _ => {
-            Err(fault(lines.len() + 1, "ends without a trailer: the file is cut short".to_owned()))
-        }
-    }
-}
-
-/// One line as a value; its bytes must be the canonical ones.
-fn read_line(line: &str) -> Result<Json, String> {
-    if line.len() > MAX_LINE {
-        return Err(format!("{} bytes, at most {MAX_LINE} expected", line.len()));
-    }
-    let body = line.strip_suffix('\n').ok_or("the line does not end: the file is cut short")?;
-    let value = Json::parse(body.as_bytes()).map_err(|error| error.reason)?;
-    if value.to_canonical() == body {
-        Ok(value)
-    } else {
-        Err("not canonical JSON (keys sorted, no space): written by another program, or edited"
-            .to_owned())
-    }
-}
-
-#[derive(Default)]
-struct Reader {
-    header: Option<LabelHeader>,
-    labels: Vec<LabelLine>,
-    skipped: Vec<SkippedLine>,
-    closed: bool,
-}
-
-impl Reader {
-    fn line(&mut self, value: &Json, before: &str) -> Result<(), String> {
-        let kind = required_text(value, "kind")?;
-        if self.closed {
-            return Err("something follows the trailer".to_owned());
-        }
-        match (kind, &self.header) {
-            ("header", None) => self.header = Some(read_header(value)?),
-            ("header", Some(_)) => return Err("a second header".to_owned()),
-            (_, None) => return Err(format!("expected the header, found {:?}", escape(kind))),
-            ("label", Some(header)) => {
-                let line = read_label(value, &header.groups)?;
-                let last = self.labels.last().map(|last| (last.fixture, last.pass));
-                if !self.skipped.is_empty() || last >= Some((line.fixture, line.pass)) {
-                    return Err("labels are not sorted by fixture and pass, each once".to_owned());
-                }
-                self.labels.push(line);
-            }
-            ("skipped", Some(_)) => {
-                let line = read_skipped(value)?;
-                let last = self.skipped.last().map(|last| (last.fixture, last.pass));
-                if last >= Some((line.fixture, line.pass)) {
-                    return Err("skipped fixtures are not sorted, each once".to_owned());
-                }
-                self.skipped.push(line);
-            }
-            ("trailer", Some(_)) => self.trailer(value, before)?,
-            (other, Some(_)) => {
-                return Err(format!(
-                    "kind {:?}, expected label, skipped or trailer",
-                    escape(other)
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    fn trailer(&mut self, value: &Json, before: &str) -> Result<(), String> {
-        for (key, found) in [("labels", self.labels.len()), ("skipped", self.skipped.len())] {
-            let said = required_int(value, key)?;
-            if usize::try_from(said).ok() != Some(found) {
-                return Err(format!("the trailer counts {said} {key}, there are {found}"));
-            }
-        }
-        let said = required_text(value, "sha256")?;
-        let found = hex(&sha256(before.as_bytes()));
-        if said != found {
-            return Err(format!(
-                "the trailer names sha256 {}, the lines before it have {found}",
-                escape(said)
-            ));
-        }
-        let labelled: BTreeSet<_> =
-            self.labels.iter().map(|line| (line.fixture, line.pass)).collect();
-        if let Some(both) =
-            self.skipped.iter().find(|line| labelled.contains(&(line.fixture, line.pass)))
-        {
-            return Err(format!("fixture {} is labelled and skipped", both.fixture.short()));
-        }
-        self.closed = true;
-        Ok(())
-    }
-}
-
-fn required_text<'a>(value: &'a Json, key: &str) -> Result<&'a str, String> {
-    value.get(key).and_then(Json::as_str).ok_or_else(|| format!("{key:?}: expected a string"))
-}
-
-fn required_int(value: &Json, key: &str) -> Result<i64, String> {
-    value.get(key).and_then(Json::as_i64).ok_or_else(|| format!("{key:?}: expected a whole number"))
-}
-
-fn required_unsigned<T: TryFrom<i64>>(value: &Json, key: &str) -> Result<T, String> {
-    T::try_from(required_int(value, key)?).map_err(|_| format!("{key:?}: out of range"))
-}
-
-fn required_digest<T: std::str::FromStr<Err: std::fmt::Display>>(
-    value: &Json,
-    key: &str,
-) -> Result<T, String> {
-    required_text(value, key)?.parse().map_err(|error: T::Err| format!("{key:?}: {error}"))
-}
-
-fn required_time(value: &Json, key: &str) -> Result<String, String> {
-    let written = required_text(value, key)?;
-    match written.parse::<jiff::Timestamp>() {
-        Ok(_) => Ok(written.to_owned()),
-        Err(_) => Err(format!("{key:?}: expected an RFC 3339 time, found {:?}", escape(written))),
-    }
-}
-
-fn optional<'a>(value: &'a Json, key: &str) -> Option<&'a Json> {
-    value.get(key).filter(|found| **found != Json::Null)
-}
-
-fn share(value: &Json, key: &str) -> Result<f64, String> {
-    value
-        .get(key)
-        .and_then(Json::as_f64)
-        .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| format!("{key:?}: expected a share from 0 to 1"))
-}
-
-fn read_header(value: &Json) -> Result<LabelHeader, String> {
-    let schema = required_int(value, "schema")?;
-    if schema != 1 {
-        return Err(format!("schema {schema}, expected 1"));
-    }
-    let groups =
-        value.get("groups").and_then(Json::as_array).ok_or("\"groups\": expected an array")?;
-    let groups: Vec<String> = groups
-        .iter()
-        .map(|name| name.as_str().map(str::to_owned))
-        .collect::<Option<_>>()
-        .ok_or("\"groups\": expected names")?;
-    if groups.iter().collect::<BTreeSet<_>>().len() != groups.len() {
-        return Err("\"groups\": a name occurs twice".to_owned());
-    }
-    let part = value.get("shard").ok_or("\"shard\": expected an object")?;
-    let (index, of) = (required_unsigned(part, "index")?, required_unsigned(part, "of")?);
-    let word = |key: &str| required_text(value, key);
-    Ok(LabelHeader {
-        product: word("product")?.to_owned(),
-        manifest: required_digest(value, "manifestSha256")?,
-        fixture_count: required_unsigned(value, "fixtureCount")?,
-        taxonomy: required_digest(value, "taxonomySha256")?,
-        groups,
-        shard: Shard::new(index, of)
-            .ok_or_else(|| format!("shard {index} of {of}, expected 1 <= index <= of"))?,
-        seed: required_unsigned(part, "seed")?,
-        overlap: share(part, "overlap")?,
-        repeats: share(part, "repeats")?,
-        rater: required_digest(value, "rater")?,
-        opened_at: required_time(value, "openedAt")?,
-        sealed_at: required_time(value, "sealedAt")?,
-        chain_head: match optional(value, "chainHead") {
-            None => None,
-            Some(_) => Some(required_digest(value, "chainHead")?),
-        },
-        blind: BlindStatus::from_word(word("blind")?)
-            .ok_or("\"blind\": expected proven, enforced, asserted or broken")?,
-        confinement: Confinement::from_word(word("confinement")?)
-            .ok_or("\"confinement\": expected landlock or none")?,
-        supersedes: match optional(value, "supersedes") {
-            None => None,
-            Some(_) => Some(required_digest(value, "supersedes")?),
-        },
-    })
-}
-
-fn read_pass(value: &Json) -> Result<u8, String> {
-    required_unsigned::<u8>(value, "pass")?
-        .checked_sub(1)
-        .filter(|repeat| *repeat <= 1)
-        .map(|repeat| repeat + 1)
-        .ok_or_else(|| "\"pass\": expected 1 or 2".to_owned())
-}
-
-fn read_reason(value: &Json, key: &str) -> Result<String, String> {
-    let reason = required_text(value, key)?;
-    if reason.trim().is_empty() || reason.chars().count() > MAX_REASON || !is_plain(reason) {
-        return Err(format!("{key:?}: expected 1 to {MAX_REASON} visible characters"));
-    }
-    Ok(reason.to_owned())
-}
-
-fn read_label(value: &Json, groups: &[String]) -> Result<LabelLine, String> {
-    let label = Label::from_json(value)?;
-    if let Some(contradiction) = label.contradiction(groups) {
-        return Err(contradiction.to_string());
-    }
-    let seconds = match optional(value, "seconds") {
-        None => None,
-        Some(found) => Some(
-            found
-                .as_f64()
-                .filter(|seconds| *seconds >= 0.0)
-                .ok_or("\"seconds\": expected a number of at least 0")?,
-        ),
-    };
-    Ok(LabelLine {
-        fixture: required_digest(value, "fixture")?,
-        pass: read_pass(value)?,
-        label,
-        labelled_at: required_time(value, "labelledAt")?,
-        seconds,
-        exposed: match value.get("exposed") {
-            Some(Json::Bool(exposed)) => *exposed,
-            _ => return Err("\"exposed\": expected true or false".to_owned()),
-        },
-        seen_as: optional(value, "seenAs").map(SeenAs::from_json).transpose()?,
-        amended: match optional(value, "amended") {
-            None => None,
-            Some(_) => Some(read_reason(value, "amended")?),
-        },
-    })
-}
-
-fn read_skipped(value: &Json) -> Result<SkippedLine, String> {
-    Ok(SkippedLine {
-        fixture: required_digest(value, "fixture")?,
-        pass: read_pass(value)?,
-        reason: read_reason(value, "reason")?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::digest::{hex, sha256};
     use crate::domain::label::{CategoryState, Certainty, NotPhotograph, Presence};
     use proptest::prelude::*;
 

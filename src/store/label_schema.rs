@@ -71,6 +71,8 @@ pub enum LabelEvent {
         confinement: Confinement,
         /// `flipside <version>`
         product: String,
+        /// The network file system the log lies on, when that was allowed.
+        network_disk: Option<String>,
     },
     /// An answer.
     Answer {
@@ -108,6 +110,13 @@ pub enum LabelEvent {
         opening: u64,
         /// The file.
         file: LabelFileHash,
+    },
+    /// The log was made again from what was left of a damaged one and from sealed files.
+    Rebuilt {
+        /// Events of the damaged log that verified; they come before this one, as they were.
+        kept: u64,
+        /// What was wrong with it.
+        damage: String,
     },
     /// Something this version has no use for.
     Other,
@@ -188,11 +197,14 @@ impl LabelEvent {
     pub fn to_parts(&self) -> (&'static str, Json) {
         let (kind, opening, mut fields) = match self {
             Self::Open(opening) => return ("open", opening.to_json()),
-            Self::Sitting { opening, confinement, product } => {
-                let fields = BTreeMap::from([
+            Self::Sitting { opening, confinement, product, network_disk } => {
+                let mut fields = BTreeMap::from([
                     ("confinement".to_owned(), text(confinement.word())),
                     ("product".to_owned(), text(product)),
                 ]);
+                if let Some(disk) = network_disk {
+                    fields.insert("network_disk".to_owned(), text(disk));
+                }
                 ("sitting", opening, fields)
             }
             Self::Answer { opening, answer } => {
@@ -220,6 +232,10 @@ impl LabelEvent {
             Self::Seal { opening, file } => {
                 ("seal", opening, BTreeMap::from([("file".to_owned(), text(file))]))
             }
+            Self::Rebuilt { kept, damage } => {
+                let fields = [("kept".to_owned(), int(kept)), ("damage".to_owned(), text(damage))];
+                return ("rebuilt", Json::Object(fields.into()));
+            }
             Self::Other => return ("other", Json::Null),
         };
         fields.insert("opening".to_owned(), int(opening));
@@ -243,10 +259,14 @@ impl LabelEvent {
             let word = |key: &str| payload.get(key).and_then(Json::as_str);
             Some(match event.kind.as_str() {
                 "open" => Self::Open(Box::new(Opening::from_json(payload)?)),
+                "rebuilt" => {
+                    Self::Rebuilt { kept: number("kept")?, damage: word("damage")?.to_owned() }
+                }
                 "sitting" => Self::Sitting {
                     opening: number("opening")?,
                     confinement: Confinement::from_word(word("confinement")?)?,
                     product: word("product")?.to_owned(),
+                    network_disk: word("network_disk").map(str::to_owned),
                 },
                 "answer" => Self::Answer {
                     opening: number("opening")?,
@@ -333,6 +353,7 @@ mod tests {
                 opening: 1,
                 confinement: Confinement::Landlock,
                 product: "flipside 0.1.0".to_owned(),
+                network_disk: None,
             },
             answer(None, true),
             answer(Some("looked again"), false),
@@ -340,6 +361,13 @@ mod tests {
             LabelEvent::Undo { opening: 1, target: 3 },
             LabelEvent::Redo { opening: 1, target: 3 },
             LabelEvent::Seal { opening: 1, file: LabelFileHash::of(b"f") },
+            LabelEvent::Sitting {
+                opening: 1,
+                confinement: Confinement::None,
+                product: "flipside 0.1.0".to_owned(),
+                network_disk: Some("nfs4".to_owned()),
+            },
+            LabelEvent::Rebuilt { kept: 7, damage: "it is damaged".to_owned() },
         ]
     }
 
@@ -381,7 +409,7 @@ mod tests {
                 let mut less = fields.clone();
                 less.remove(key);
                 let error = LabelEvent::from_event(&event(kind, Json::Object(less)));
-                let optional = key == "notPhotograph";
+                let optional = key == "notPhotograph" || key == "network_disk";
                 assert_eq!(error.is_err(), !optional, "{kind} without {key}");
             }
         }

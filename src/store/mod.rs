@@ -11,6 +11,7 @@ pub mod fixtures;
 pub mod label_file;
 pub mod label_schema;
 pub mod lock;
+pub mod place;
 pub mod sandbox;
 pub mod sqlite;
 pub mod viewing;

@@ -213,6 +213,20 @@ pub fn open_read_only(path: &Path, schema: &Schema) -> Result<Connection, Sqlite
     Ok(connection)
 }
 
+/// Opens a file whose content is not to be believed, to read what can be read of it. Only ever of a copy.
+///
+/// # Errors
+/// The library cannot open it at all.
+pub(in crate::store) fn open_unchecked(path: &Path) -> Result<Connection, SqliteError> {
+    check_library()?;
+    check_magic(path)?;
+    let at = |error: rusqlite::Error| SqliteError::at(path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(at)?;
+    guard(&connection).map_err(at)?;
+    Ok(connection)
+}
+
 /// Runs `work` in a transaction that takes the write lock at once, and commits when it succeeds.
 ///
 /// # Errors

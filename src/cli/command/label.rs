@@ -18,6 +18,7 @@ use crate::store::fixtures::FixtureSet;
 use crate::store::label_file::{Confinement, SealPlace};
 use crate::store::label_schema::{Opening, SCHEMA};
 use crate::store::lock::{Lock, LockError, Owner};
+use crate::store::place::{self, NetworkDisk, file_system_of};
 use crate::store::sandbox::Sandbox;
 use crate::store::sqlite::SqliteError;
 use crate::store::viewing::ViewPlace;
@@ -39,6 +40,10 @@ pub struct Args {
     /// Open a sealed shard again; changed answers carry this reason and go into a second file
     #[arg(long, value_name = "REASON")]
     pub amend: Option<String>,
+
+    /// Keep the log on a network file system all the same; that is recorded
+    #[arg(long)]
+    pub allow_network_disk: bool,
 
     /// Lines instead of a screen: for screen readers, dumb terminals, scripts
     #[arg(long)]
@@ -70,6 +75,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     }
     let workspace = globals.workspace()?;
     let plan = Plan::of(&workspace, args.shard)?;
+    let network_disk = network_disk(&workspace, args.allow_network_disk, file_system_of)?;
     let desk = Desk::open(&workspace, &args.rater, globals)?;
     if let Some(reason) = &desk.read_only {
         output::note(&format!("{}: to look at only: {reason}", args.rater));
@@ -93,6 +99,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         sandbox,
         read_only: desk.read_only.clone(),
         amend: args.amend.clone(),
+        network_disk,
         clock: globals.clock,
     };
     let ended = if plain {
@@ -108,6 +115,21 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         blind::run(label_args, Surface::Screen(options))?
     };
     Ok(report(args, &ended, desk.read_only.is_some()))
+}
+
+/// The network file system the logs lie on, when that is allowed.
+///
+/// # Errors
+/// It is not.
+pub(super) fn network_disk(
+    workspace: &Workspace,
+    allowed: bool,
+    probe: impl Fn(&std::path::Path) -> Option<String>,
+) -> Result<Option<String>, NetworkDisk> {
+    match place::network_disk(&workspace.rater_databases_dir(), probe) {
+        Some(found) if !allowed => Err(found),
+        found => Ok(found.map(|found| found.kind)),
+    }
 }
 
 fn report(args: &Args, ended: &Ended, read_only: bool) -> Outcome {
@@ -301,6 +323,9 @@ impl Desk {
             Err(ChainError::Database(SqliteError::ReadOnly { .. })) => {
                 reading("the workspace is read-only".to_owned(), true)
             }
+            Err(error) if error.is_damage() => bail!(
+                "{error}; it is left as it is, and `flipside labels --rebuild {rater}` makes a new log from what can still be read and from sealed files"
+            ),
             Err(error) => Err(error.into()),
         }
     }
@@ -309,4 +334,23 @@ impl Desk {
 fn is_read_only(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
     matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_disk_is_refused_unless_it_is_allowed_and_then_named() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let text = "schema = 1\n[compare]\nreference = \"a\"\ncandidates = [\"b\"]\nsidecar = \"c\"\n[fixtures]\nmanifest = \"m\"\n";
+        crate::store::atomic::write(&folder.path().join(CONFIG_NAME), text.as_bytes())
+            .expect("written");
+        let workspace = Workspace::open(folder.path()).expect("a workspace");
+        let nfs = |_: &std::path::Path| Some("nfs4".to_owned());
+        let error = network_disk(&workspace, false, nfs).expect_err("refused").to_string();
+        assert!(error.contains("network file system (nfs4)"), "{error}");
+        assert_eq!(network_disk(&workspace, true, nfs), Ok(Some("nfs4".to_owned())));
+        assert_eq!(network_disk(&workspace, false, |_| Some("ext4".to_owned())), Ok(None));
+    }
 }

@@ -1,13 +1,14 @@
 //! `flipside seal`.
 
 use super::Globals;
-use super::label::{Desk, Plan};
+use super::label::{Desk, Plan, network_disk};
 use crate::blind::{self, Sealed};
 use crate::cli::output::{self, Outcome};
 use crate::domain::canonical::Json;
 use crate::domain::escape::escape_os;
 use crate::domain::shard::{RaterName, Shard};
 use crate::store::label_file::LabelFile;
+use crate::store::place::file_system_of;
 
 /// Arguments of `flipside seal`.
 #[derive(Debug, clap::Args)]
@@ -19,6 +20,10 @@ pub struct Args {
     /// Which part of the manifest
     #[arg(long, value_name = "I/N")]
     pub shard: Shard,
+
+    /// Write to a log on a network file system all the same
+    #[arg(long)]
+    pub allow_network_disk: bool,
 
     /// Print the outcome as JSON
     #[arg(long)]
@@ -32,6 +37,7 @@ pub struct Args {
 pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     let workspace = globals.workspace()?;
     let plan = Plan::of(&workspace, args.shard)?;
+    network_disk(&workspace, args.allow_network_disk, file_system_of)?;
     let mut desk = Desk::open(&workspace, &args.rater, globals)?;
     if let Some(reason) = &desk.read_only {
         anyhow::bail!("cannot seal: {reason}");
