@@ -62,6 +62,7 @@ const SIGHTED_LAYERS: &[(&str, &[&str])] = &[
     ("artifact", &["artifact"]),
     ("decision", &["decision"]),
     ("harness", &["harness", "artifact", "decision"]),
+    ("fixtures", &["fixtures", "labels"]),
     ("review", &["review", "decision", "runs", "verdict_log"]),
     ("score", &["score", "decision", "labels", "runs", "verdict_log"]),
     ("record", &["record", "score", "decision", "artifact", "labels"]),
@@ -82,7 +83,7 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 /// Longest file in lines, without its tests.
-const MAX_LINES: usize = 730;
+const MAX_LINES: usize = 700;
 
 #[derive(Debug, Default)]
 struct Found {

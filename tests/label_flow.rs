@@ -321,3 +321,58 @@ fn confinement_is_recorded_as_it_was() {
     let recorded = recorded.and_then(|word| word.as_str().and_then(Confinement::from_word));
     assert_eq!(Some(sealed(&workspace, "ada").header.confinement), recorded);
 }
+
+/// A plain picture takes four keys; the whole taxonomy is in view; what cannot be is said in words.
+#[test]
+fn a_terminal_of_80_by_24_holds_everything_and_a_second_one_may_look() {
+    let workspace = Workspace::new(3, 1, 0.0, 0.0);
+    let names = [
+        "bottles",
+        "caps_lids",
+        "cans",
+        "bags_film_wrappers",
+        "cups_straws",
+        "food_containers",
+        "paper",
+        "glass_broken",
+        "smoking",
+        "other",
+    ];
+    let groups: Vec<String> =
+        names.iter().map(|name| format!("{name} = [\"a.{name}\"]\n")).collect();
+    let taxonomy = format!("schema = 1\n[groups]\n{}", groups.concat());
+    workspace.write("coarse.toml", taxonomy.as_bytes());
+    let command = workspace.command("label --rater ada --shard 1/1 --graphics blocks");
+    let mut pty = Pty::start(&command, 80, 24);
+    let screen = pty.wait_until("a picture", |screen| screen.contains('▀'));
+    for name in names {
+        assert!(screen.contains(&name.replace('_', " ")), "{name}\n{screen}");
+    }
+    pty.keys("nc");
+    pty.wait_for("clean, but cans marked present: choose litter, or take the mark away");
+    // One key each: unsure, sure, save.
+    pty.keys("yC");
+    let screen = pty.wait_for("[?]");
+    assert!(screen.contains("unsure"), "{screen}");
+    pty.keys("h\r");
+    pty.wait_until("the next", |screen| screen.contains("done 1  left 2") && screen.contains('▀'));
+    // The same rater elsewhere is told who and since when, and may look.
+    let mut second = Pty::start(&command, 80, 24);
+    second.wait_until("a picture", |screen| screen.contains("TO LOOK AT") && screen.contains('▀'));
+    second.keys("n");
+    let screen = second.wait_for("to look at only");
+    assert!(screen.contains("since 2026-02-03T04:05:06+00:00"), "{screen}");
+    second.keys("q");
+    assert_eq!(second.end().0, 2);
+    pty.keys("yah\r");
+    pty.wait_for("done 2  left 1");
+    pty.keys("q");
+    assert_eq!(pty.end().0, 0);
+    let answers: Vec<String> = workspace
+        .events("ada")
+        .iter()
+        .filter(|event| event.kind == "answer")
+        .map(|event| event.payload.get("categories").expect("categories").to_canonical())
+        .collect();
+    assert_eq!(answers, ["{\"cans\":\"unsure\"}", "{\"bottles\":\"present\"}"]);
+}

@@ -163,11 +163,15 @@ fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
 #[test]
 fn a_damaged_database_is_refused_with_its_reason() {
     type Damage = fn(&mut Vec<u8>);
-    let cases: [(&str, Damage); 6] = [
+    let cases: [(&str, Damage); 7] = [
         ("not an SQLite database", |bytes| bytes[0] = b'X'),
         ("application id", |bytes| bytes[68..72].fill(0x11)),
         ("schema version 9", |bytes| bytes[60..64].copy_from_slice(&[0, 0, 0, 9])),
         ("damaged", |bytes| bytes.truncate(9000)),
+        ("damaged", |bytes| {
+            let (one, two) = bytes[4096..12288].split_at_mut(4096);
+            one.swap_with_slice(two);
+        }),
         // Such a byte passes every check of the database itself.
         ("chain of events breaks at event 3", |bytes| replace(bytes, b"too dark", b"too dork")),
         ("chain of events breaks at event 3", |bytes| {
@@ -208,4 +212,99 @@ fn a_damaged_label_file_stops_every_number() {
         assert!(said.contains(&name) && said.contains("line 2"), "{said}");
         assert!(output.stdout.is_empty());
     }
+}
+
+/// What a rater who only looks in is told at the end.
+fn progress(workspace: &Workspace) -> String {
+    stderr(&workspace.run_with("label --rater ada --shard 1/1 --plain", ""))
+}
+
+#[test]
+fn a_damaged_database_is_made_again_in_a_new_file_and_kept() {
+    type Damage = fn(&mut Vec<u8>);
+    // What can still be read of it, in events.
+    let cases: [(Damage, usize); 3] = [
+        (|bytes| bytes[0] = b'X', 0),
+        (|bytes| replace(bytes, b"too dark", b"too dork"), 3),
+        (|bytes| replace(bytes, b"blurry", b"blurri"), 7),
+    ];
+    for (damage, kept) in cases {
+        let workspace = Workspace::new(3, 1, 0.0, 0.0);
+        workspace.label("ada", "1/1", "n m\nskip too dark\nn l\n");
+        assert!(workspace.run("seal --rater ada --shard 1/1").status.success());
+        let amend = "label --rater ada --shard 1/1 --plain --amend blurry";
+        assert!(workspace.run_with(amend, "n h\n").status.success());
+        let path = workspace.path(DATABASE);
+        drop(sqlite::open(&path, &SCHEMA).expect("folds the write-ahead log"));
+        let whole = workspace.run("labels --rebuild ada");
+        assert_eq!(whole.status.code(), Some(1), "{}", stderr(&whole));
+        assert!(stderr(&whole).contains("is whole"), "{}", stderr(&whole));
+        let events = workspace.events("ada");
+        change(&path, damage);
+        let damaged = std::fs::read(&path).expect("readable");
+        let refused = workspace.run("label --rater ada --shard 1/1 --plain");
+        assert_eq!(refused.status.code(), Some(2));
+        assert!(stderr(&refused).contains("labels --rebuild ada"), "{}", stderr(&refused));
+        let output = workspace.run("labels --rebuild ada");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let said = stdout(&output);
+        assert!(said.contains(&format!("{kept} events taken over as they were")), "{said}");
+        let aside = std::fs::read(workspace.path("sessions/labels/ada.damaged-1.db"));
+        assert_eq!(aside.expect("kept"), damaged, "as it was");
+        let again = workspace.events("ada");
+        assert_eq!(again[..kept], events[..kept]);
+        let head = again.last().expect("events").hash.to_hex();
+        assert!(said.contains(&head), "{said}");
+        // Nothing sealed is lost, and work goes on.
+        assert!(progress(&workspace).contains("0 left; sealed"), "{}", progress(&workspace));
+        let sealed = workspace.run("seal --rater ada --shard 1/1");
+        assert!(stdout(&sealed).starts_with("unchanged"), "{}", stdout(&sealed));
+        assert!(workspace.run_with(amend, "n h\n").status.success());
+        let second = workspace.run("seal --rater ada --shard 1/1");
+        assert!(stdout(&second).contains(".ada.2.jsonl"), "{}", stdout(&second));
+    }
+}
+
+#[test]
+fn nothing_is_made_again_from_nothing() {
+    let workspace = Workspace::new(2, 1, 0.0, 0.0);
+    let missing = workspace.run("labels --rebuild ada");
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("no sealed file"), "{}", stderr(&missing));
+    workspace.label("ada", "1/1", "n h\n");
+    let path = workspace.path(DATABASE);
+    change(&path, |bytes| bytes[0] = b'X');
+    let damaged = std::fs::read(&path).expect("readable");
+    let refused = workspace.run("labels --rebuild ada");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(stderr(&refused).contains("nothing of it can be read"), "{}", stderr(&refused));
+    assert_eq!(std::fs::read(&path).expect("readable"), damaged, "it is left as it was");
+    let held = workspace.talk("label --rater bob --shard 1/1 --plain");
+    let mut held = held;
+    held.send("n h\n");
+    assert!(held.saved().is_some());
+    let refused = workspace.run("labels --rebuild bob");
+    assert!(stderr(&refused).contains("is held by process"), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_log_of_somebody_else_is_not_taken_for_one_s_own() {
+    let workspace = Workspace::new(2, 1, 0.0, 0.0);
+    for rater in ["ada", "bob"] {
+        workspace.label(rater, "1/1", "n h\n");
+    }
+    let bob = std::fs::read(workspace.path("sessions/labels/bob.db")).expect("readable");
+    let own = std::fs::read(workspace.path(DATABASE)).expect("readable");
+    flipside::store::atomic::write(&workspace.path(DATABASE), &bob).expect("written");
+    for command in ["label --rater ada --shard 1/1 --plain", "seal --rater ada --shard 1/1"] {
+        let output = workspace.run(command);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains("event 1 is by bob"), "{}", stderr(&output));
+    }
+    assert_eq!(std::fs::read(workspace.path(DATABASE)).expect("readable"), bob);
+    flipside::store::atomic::write(&workspace.path(DATABASE), &own).expect("written");
+    assert!(
+        workspace.label("ada", "1/1", "n h\n").contains("every picture is answered"),
+        "the twin"
+    );
 }

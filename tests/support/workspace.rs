@@ -86,20 +86,15 @@ impl Workspace {
     /// Runs it with lines as its input.
     #[must_use]
     pub(crate) fn run_with(&self, arguments: &str, lines: &str) -> Output {
-        let mut child = self
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("runs");
-        let mut stdin = child.stdin.take().expect("piped");
-        let lines = lines.to_owned();
-        // It may end before it has read everything.
-        let writer = std::thread::spawn(move || drop(stdin.write_all(lines.as_bytes())));
-        let output = child.wait_with_output().expect("ends");
-        writer.join().expect("no panic");
-        output
+        fed(self.command(arguments), lines)
+    }
+
+    /// Runs it with lines as its input, at another time.
+    #[must_use]
+    pub(crate) fn run_at(&self, now: &str, arguments: &str, lines: &str) -> Output {
+        let mut command = self.command(arguments);
+        command.env("FLIPSIDE_NOW", now);
+        fed(command, lines)
     }
 
     /// Labels with lines, and asserts that it ended well.
@@ -143,6 +138,22 @@ impl Workspace {
         let lines = BufReader::new(child.stdout.take().expect("piped"));
         Talk { child, stdin, lines }
     }
+}
+
+fn fed(mut command: Command, lines: &str) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("runs");
+    let mut stdin = child.stdin.take().expect("piped");
+    let lines = lines.to_owned();
+    // It may end before it has read everything.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(lines.as_bytes())));
+    let output = child.wait_with_output().expect("ends");
+    writer.join().expect("no panic");
+    output
 }
 
 /// A running `flipside label --plain`.
