@@ -78,20 +78,27 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+fn copy_file(from: &Path, to: &Path, name: &str) {
+    let target = to.join(name);
+    std::fs::create_dir_all(target.parent().expect("in a folder")).expect("a folder");
+    std::fs::copy(from.join(name), target).expect(name);
+}
+
 /// A copy of the package in which `leaks` are planted.
 fn planted(leaks: &[Leak]) -> tempfile::TempDir {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let scratch = tempfile::tempdir().expect("temporary folder");
-    for part in ["src", "benches", "tests", "fixtures", "docs"] {
-        if package.join(part).is_dir() {
-            copy(&package.join(part), &scratch.path().join(part));
+    for entry in std::fs::read_dir(package).expect("listed") {
+        let path = entry.expect("listed").path();
+        let name = path.file_name().expect("named").to_string_lossy().into_owned();
+        // Not what was built, nor what is not part of the package.
+        if path.is_dir() && !name.starts_with('.') && name != "target" && name != "sessions" {
+            copy(&path, &scratch.path().join(name));
+        } else if path.is_file() {
+            std::fs::copy(&path, scratch.path().join(name)).expect("copied");
         }
     }
-    for part in ["Cargo.toml", "Cargo.lock", "README.md", "LICENSE", "flipside.toml"] {
-        if package.join(part).is_file() {
-            std::fs::copy(package.join(part), scratch.path().join(part)).expect("copied");
-        }
-    }
+    copy_file(package, scratch.path(), "sessions/README.md");
     for leak in leaks {
         let path = scratch.path().join("src").join(leak.file);
         let text = std::fs::read_to_string(&path).expect("source");
@@ -105,7 +112,8 @@ fn planted(leaks: &[Leak]) -> tempfile::TempDir {
 fn errors(package: &Path) -> Vec<(String, String)> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let output = Command::new(env!("CARGO"))
-        .args(["build", "--lib", "--offline", "--message-format=json"])
+        // Of a test: then the dependencies have the features they have here.
+        .args(["build", "--test", "architecture", "--offline", "--message-format=json"])
         .current_dir(package)
         .env("CARGO_TARGET_DIR", target)
         .output()
