@@ -1,7 +1,7 @@
-//! What an answer costs, and what opening a long log costs.
+//! What an answer costs, from the key to the disk, and what opening a long log costs.
 //!
 //! Bars: an answer is stored within 20 ms at the median, synced to disk and read back; a log of 100,000
-//! events opens in under a second. Both depend on the disk below the temporary folder.
+//! events opens in under a second. Both depend on the disk the target folder lies on.
 
 #![allow(
     clippy::expect_used,
@@ -18,10 +18,13 @@ use flipside::domain::canonical::Json;
 use flipside::domain::digest::{FixtureId, ManifestHash, TaxonomyHash};
 use flipside::domain::label::{CategoryState, Certainty, Label, Presence};
 use flipside::domain::shard::{PlannedFixture, Shard, ShardPlan, Showing};
-use flipside::store::event_chain::{EventLog, NewEvent, Pointer, PointerChange, append};
+use flipside::store::event_chain::{EventLog, NewEvent, Pointer, PointerChange, Receipt, append};
 use flipside::store::label_file::SeenAs;
 use flipside::store::label_schema::{Answer, LabelEvent, Opening, SCHEMA, subject};
 use flipside::store::sqlite;
+
+#[path = "bars/mod.rs"]
+mod bars;
 
 /// Showings of the shard.
 const SHOWINGS: u32 = 10_000;
@@ -31,6 +34,48 @@ const EVENTS: u32 = 100_000;
 
 fn main() {
     divan::main();
+    if bars::wanted() {
+        let (_folder, mut log) = empty_log();
+        let mut number = 0;
+        let times = bars::milliseconds(200, || {
+            number += 1;
+            black_box(store(&mut log, number));
+        });
+        let median = bars::quantile(&times, 0.5);
+        bars::bar("an answer from key to stored, synced and read back, median", median, "ms", 20.0);
+        bars::number("the same, 99 of 100", bars::quantile(&times, 0.99), "ms");
+        let path = long_log();
+        let times = bars::milliseconds(5, || {
+            black_box(open_and_fold(path));
+        });
+        let median = bars::quantile(&times, 0.5);
+        bars::bar("open, verify and fold a log of 100,000 events, median", median, "ms", 1000.0);
+    }
+}
+
+/// A folder on the disk the program is built on: a folder for temporary files may lie in memory.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("temporary folder")
+}
+
+fn empty_log() -> (tempfile::TempDir, EventLog) {
+    let folder = folder();
+    let (mut log, _) = EventLog::open(&folder.path().join("ada.db"), &SCHEMA).expect("opens");
+    log.append(&event(&opening()), &[]).expect("kept");
+    (folder, log)
+}
+
+/// What the key that saves an answer makes happen before "saved" is shown.
+fn store(log: &mut EventLog, number: u32) -> Receipt {
+    let change =
+        PointerChange { subject: subject(1, showing(number % SHOWINGS)), to: Pointer::ThisEvent };
+    log.append(black_box(&event(&answer(number))), &[change]).expect("kept")
+}
+
+fn open_and_fold(path: &Path) -> usize {
+    let (log, events) = EventLog::open(path, &SCHEMA).expect("opens");
+    assert_eq!(log.length(), u64::from(EVENTS));
+    count_answers(black_box(&events)).expect("folds")
 }
 
 fn showing(number: u32) -> Showing {
@@ -90,24 +135,18 @@ fn event(meaning: &LabelEvent) -> NewEvent {
 /// One answer: a transaction of its own, synced, read back.
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn store_one_answer(bencher: Bencher<'_, '_>) {
-    let folder = tempfile::tempdir().expect("temporary folder");
-    let (mut log, _) = EventLog::open(&folder.path().join("ada.db"), &SCHEMA).expect("opens");
-    log.append(&event(&opening()), &[]).expect("kept");
+    let (_folder, mut log) = empty_log();
     let mut number = 0;
     bencher.bench_local(|| {
         number += 1;
-        let change = PointerChange {
-            subject: subject(1, showing(number % SHOWINGS)),
-            to: Pointer::ThisEvent,
-        };
-        log.append(black_box(&event(&answer(number))), &[change]).expect("kept")
+        store(&mut log, number)
     });
 }
 
 fn long_log() -> &'static Path {
     static LOG: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let made = LOG.get_or_init(|| {
-        let folder = tempfile::tempdir().expect("temporary folder");
+        let folder = folder();
         let path = folder.path().join("ada.db");
         let mut connection = sqlite::open(&path, &SCHEMA).expect("opens");
         let filled: rusqlite::Result<()> = sqlite::immediate(&mut connection, |transaction| {
@@ -126,11 +165,7 @@ fn long_log() -> &'static Path {
 #[divan::bench(sample_count = 5, sample_size = 1)]
 fn open_a_hundred_thousand_events(bencher: Bencher<'_, '_>) {
     let path = long_log();
-    bencher.bench_local(|| {
-        let (log, events) = EventLog::open(path, &SCHEMA).expect("opens");
-        assert_eq!(log.length(), u64::from(EVENTS));
-        count_answers(black_box(&events)).expect("folds")
-    });
+    bencher.bench_local(|| open_and_fold(path));
 }
 
 /// The plan of 10,000 fixtures in four shards, for one rater.
