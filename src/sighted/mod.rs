@@ -3,11 +3,6 @@
 //! Every item in here is visible inside this folder only. What the command line may call lies in
 //! [`entry`]: plain arguments in, plain outcomes out.
 
-#![allow(
-    dead_code,
-    reason = "what following a running comparison from the overview needs is there; the overview does not start one yet"
-)]
-
 pub mod entry;
 
 mod artifact;

@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -22,9 +23,21 @@ struct Seen {
 /// The program and its terminal.
 pub(crate) struct Pty {
     child: Box<dyn Child + Send + Sync>,
-    _master: Box<dyn MasterPty + Send>,
-    writer: Box<dyn std::io::Write + Send>,
+    master: Option<Box<dyn MasterPty + Send>>,
+    writer: Option<Box<dyn std::io::Write + Send>>,
     seen: Arc<(Mutex<Seen>, Condvar)>,
+    /// The reader lets go of the terminal after its next byte.
+    let_go: Arc<AtomicBool>,
+}
+
+/// What a program can have changed of a terminal.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Modes {
+    line_discipline: String,
+    alternate_screen: bool,
+    cursor_hidden: bool,
+    bracketed_paste: bool,
+    mouse: String,
 }
 
 impl Pty {
@@ -35,6 +48,11 @@ impl Pty {
         let mut builder = CommandBuilder::new(command.get_program());
         builder.args(command.get_args());
         builder.env_clear();
+        if let (false, Some(path)) =
+            (command.get_program().to_string_lossy().contains('/'), std::env::var_os("PATH"))
+        {
+            builder.env("PATH", path);
+        }
         for (name, value) in command.get_envs() {
             if let Some(value) = value {
                 builder.env(name, value);
@@ -53,6 +71,8 @@ impl Pty {
             Condvar::new(),
         ));
         let shared = Arc::clone(&seen);
+        let let_go = Arc::new(AtomicBool::new(false));
+        let is_over = Arc::clone(&let_go);
         std::thread::spawn(move || {
             let mut buffer = [0_u8; 4096];
             loop {
@@ -62,17 +82,91 @@ impl Pty {
                 seen.bytes.extend_from_slice(&buffer[..read]);
                 seen.ended |= read == 0;
                 shared.1.notify_all();
-                if read == 0 {
+                if read == 0 || is_over.load(Ordering::SeqCst) {
                     return;
                 }
             }
         });
-        Self { child, _master: pair.master, writer, seen }
+        Self { child, master: Some(pair.master), writer: Some(writer), seen, let_go }
     }
 
     /// Types.
     pub(crate) fn keys(&mut self, keys: &str) {
-        self.writer.write_all(keys.as_bytes()).and_then(|()| self.writer.flush()).expect("typed");
+        let writer = self.writer.as_mut().expect("not hung up");
+        writer.write_all(keys.as_bytes()).and_then(|()| writer.flush()).expect("typed");
+    }
+
+    /// What the terminal's modes are now.
+    pub(crate) fn modes(&self) -> Modes {
+        let master = self.master.as_ref().expect("not hung up");
+        let line_discipline = format!("{:?}", master.get_termios().expect("a terminal"));
+        let seen = self.seen.0.lock().expect("no panic");
+        let screen = seen.parser.screen();
+        Modes {
+            line_discipline,
+            alternate_screen: screen.alternate_screen(),
+            cursor_hidden: screen.hide_cursor(),
+            bracketed_paste: screen.bracketed_paste(),
+            mouse: format!("{:?}", screen.mouse_protocol_mode()),
+        }
+    }
+
+    /// The process's id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.process_id().expect("running")
+    }
+
+    /// Sends a signal by name, as `kill` does.
+    pub(crate) fn kill(&self, signal: &str) {
+        let status = Command::new("kill").args(["-s", signal, &self.id().to_string()]).status();
+        assert!(status.expect("kill runs").success(), "{signal}");
+    }
+
+    /// Another size.
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
+        let cells = |count: u16| std::num::NonZero::new(count.max(1)).expect("at least one cell");
+        self.seen.0.lock().expect("no panic").parser.set_size(cells(rows), cells(columns));
+        self.master.as_ref().expect("not hung up").resize(size).expect("resized");
+    }
+
+    /// Closes the terminal from outside, as a dropped connection does. `keys` must make the program write.
+    pub(crate) fn hang_up(&mut self, keys: &str) {
+        self.let_go.store(true, Ordering::SeqCst);
+        self.keys(keys);
+        let deadline = Instant::now() + PATIENCE;
+        // The reader's handle is one of the terminal's; it is gone with the thread.
+        while Arc::strong_count(&self.let_go) > 1 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        (self.writer, self.master) = (None, None);
+    }
+
+    /// Whether it has ended by `deadline`: its exit code, or the name of the signal.
+    pub(crate) fn ended_within(&mut self, patience: Duration) -> Option<Result<u32, String>> {
+        let deadline = Instant::now() + patience;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("known") {
+                return Some(match status.signal() {
+                    Some(signal) => Err(signal.to_owned()),
+                    None => Ok(status.exit_code()),
+                });
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Every byte it wrote so far.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.seen.0.lock().expect("no panic").bytes.clone()
+    }
+
+    /// What the screen shows now.
+    pub(crate) fn screen(&self) -> String {
+        self.seen.0.lock().expect("no panic").parser.screen().contents()
     }
 
     /// Waits until the screen shows `text`.

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::parity::ask;
+use super::parity::{ask, of_workspace};
 use super::runtime::ensure_for;
 use super::{Globals, overview};
 use crate::cli::demo_files::lay_out;
 use crate::cli::interrupt::stop_flag;
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::escape_os;
-use crate::sighted::entry::parity::{ParityAnswer, ParityQuestion, Place, ReportPlace};
+use crate::sighted::entry::parity::ParityAnswer;
 use crate::store::workspace::Workspace;
 use crate::tui::session;
 
@@ -61,7 +61,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         if !args.candidate.takes(path) {
             continue;
         }
-        let question = question(globals, &workspace, path);
+        let question = of_workspace(globals, &workspace, path);
         let file = escape_os(path.file_name().unwrap_or(path.as_os_str()));
         match ask(&question, &file, &stop)? {
             ParityAnswer::Compared(compared) => texts.push(compared.text),
@@ -83,29 +83,6 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         return overview::open(&workspace, globals);
     }
     Ok(Outcome::Done)
-}
-
-fn question(globals: &Globals, workspace: &Workspace, candidate: &Path) -> ParityQuestion {
-    let place = |path: &Path| Place { written: path.to_owned(), path: workspace.resolve(path) };
-    let compare = &workspace.config.compare;
-    ParityQuestion {
-        reference: place(&compare.reference),
-        candidate: place(candidate),
-        sidecar: place(&compare.sidecar),
-        manifest: place(&workspace.config.fixtures.manifest),
-        report: ReportPlace::Folder(workspace.reports_dir()),
-        outputs: Some(workspace.outputs_database()),
-        baseline: None,
-        shard: (1, 1),
-        limit: None,
-        threads: 1,
-        threshold: None,
-        strict: false,
-        noise_on_all: false,
-        latency: true,
-        ort_lib: globals.ort_lib.clone(),
-        generated_at: globals.clock.stamp(),
-    }
 }
 
 fn next_steps(name: &str) -> String {

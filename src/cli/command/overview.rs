@@ -1,17 +1,22 @@
 //! `flipside` without a command: the overview, and from it every screen.
 //!
-//! Review runs in this process. Labelling never does: it must not share memory with anything that saw
-//! what a model said, so it, like every other command, is started as a process of its own.
+//! Parity and review run in this process, parity behind the screens. Labelling never does: it must not
+//! share memory with anything that saw what a model said, so it, like every other command, is started as
+//! a process of its own.
 
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
 use super::Globals;
-use super::review::say_end;
-use crate::cli::output::Outcome;
+use super::parity::of_workspace;
+use super::review::say_unsaved;
+use super::runtime::ensure_for;
+use crate::cli::output::{self, Outcome};
 use crate::domain::shard::RaterName;
+use crate::sighted::entry::background::{BackgroundRun, RunNext};
 use crate::sighted::entry::overview::{Next, show_overview};
+use crate::sighted::entry::parity::ParityQuestion;
 use crate::sighted::entry::review::{
     ReviewEnd, ReviewQuestion, default_reviewer, review_on_screen,
 };
@@ -40,74 +45,177 @@ pub fn run(globals: &Globals) -> anyhow::Result<Outcome> {
 /// # Errors
 /// The terminal failed.
 pub fn open(workspace: &Workspace, globals: &Globals) -> anyhow::Result<Outcome> {
-    let reviewer = default_reviewer();
-    let mut session = Session::open(Options::from_environment(Graphics::Auto))?;
-    let mut said = None;
-    loop {
-        let next = show_overview(workspace, reviewer.as_ref(), said.take(), &mut session)?;
-        let outcome = match next {
-            Next::Quit => {
-                drop(session);
-                return Ok(Outcome::Done);
+    let session = Session::open(Options::from_environment(Graphics::Auto))?;
+    let mut opened =
+        Opened { workspace, globals, reviewer: default_reviewer(), session, run: None };
+    let ended = opened.until_left()?;
+    let Opened { session, run, .. } = opened;
+    drop(session);
+    match ended {
+        Ended::Signal(_) => {
+            // Outputs are stored one picture at a time, so nothing has to be waited for.
+            drop(run);
+            terminal::finish(ended);
+        }
+        Ended::Finished | Ended::Left => {
+            if let Some(run) = run.filter(BackgroundRun::is_going_on) {
+                output::note("stopping the run after the picture it is at; the next one goes on");
+                run.stop();
             }
-            Next::Signal(number) => {
-                drop(session);
-                terminal::finish(Ended::Signal(number));
-                return Ok(Outcome::Done);
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+/// An opened workspace.
+struct Opened<'a> {
+    workspace: &'a Workspace,
+    globals: &'a Globals,
+    reviewer: Option<RaterName>,
+    session: Session,
+    /// The last run that was started from here.
+    run: Option<BackgroundRun>,
+}
+
+/// Where to go after a screen.
+enum Go {
+    /// To the overview.
+    Overview,
+    /// Out of the program.
+    Out(Ended),
+}
+
+impl Opened<'_> {
+    fn until_left(&mut self) -> anyhow::Result<Ended> {
+        let mut said = None;
+        loop {
+            let next = show_overview(
+                self.workspace,
+                self.reviewer.as_ref(),
+                self.run.as_ref(),
+                said.take(),
+                &mut self.session,
+            )?;
+            match self.go(next) {
+                Ok(Go::Overview) => {}
+                Ok(Go::Out(ended)) => return Ok(ended),
+                Err(error) => said = Some(format!("{error:#}")),
             }
-            Next::Again => Ok(()),
-            Next::Review(file) => {
-                let end = review(&file, reviewer.as_ref(), workspace, &mut session, globals);
-                match end {
-                    Ok(end @ ReviewEnd { ended: Ended::Signal(_), .. }) => {
-                        drop(session);
-                        return say_end(end);
+        }
+    }
+
+    fn go(&mut self, next: Next) -> anyhow::Result<Go> {
+        let reviewer = self.reviewer.as_ref().map(|name| name.as_str().to_owned());
+        match next {
+            Next::Quit => return Ok(Go::Out(Ended::Finished)),
+            Next::Signal(number) => return Ok(Go::Out(Ended::Signal(number))),
+            Next::Again => {}
+            Next::Review(file) => return self.review(&file),
+            Next::Parity(candidate) => return self.parity(candidate),
+            Next::Label { rater, shard } => {
+                self.child(&["label", "--rater", &rater, "--shard", &shard], After::WaitIfItFailed)?
+            }
+            Next::Score => {
+                let mut words = vec!["score", "--browse"];
+                words.extend(reviewer.iter().flat_map(|name| ["--reviewer", name]));
+                self.child(&words, After::WaitIfItFailed)?;
+            }
+            Next::Sign => self.child(&["sign"], After::WaitIfItFailed)?,
+            Next::Records => self.child(&["record", "list"], After::Wait)?,
+            Next::Report => self.child(&["report"], After::Wait)?,
+            Next::Doctor => self.child(&["doctor"], After::Wait)?,
+        }
+        Ok(Go::Overview)
+    }
+
+    /// Reviews a report of the workspace, by file name.
+    fn review(&mut self, file: &str) -> anyhow::Result<Go> {
+        let question = ReviewQuestion {
+            report: Some(self.workspace.reports_dir().join(file)),
+            ..self.review_question()?
+        };
+        let end =
+            review_on_screen(&question, self.workspace, &mut self.session, self.globals.clock)?;
+        after_review(end)
+    }
+
+    fn review_question(&self) -> anyhow::Result<ReviewQuestion> {
+        let reviewer = self.reviewer.clone().context(
+            "the system gives no name for the reviewer: use `flipside review --reviewer NAME`",
+        )?;
+        Ok(ReviewQuestion { report: None, fixtures: None, reviewer, hidden_sides: false, at: None })
+    }
+
+    /// Starts a run, or looks at the one that is going on.
+    fn parity(&mut self, candidate: usize) -> anyhow::Result<Go> {
+        let question = self.parity_question(candidate)?;
+        if !self.run.as_ref().is_some_and(BackgroundRun::is_going_on) {
+            self.run = Some(BackgroundRun::start(question.clone())?);
+        }
+        loop {
+            let Some(run) = &self.run else { return Ok(Go::Overview) };
+            match run.show(&mut self.session)? {
+                RunNext::Back => return Ok(Go::Overview),
+                RunNext::Signal(number) => return Ok(Go::Out(Ended::Signal(number))),
+                RunNext::Review => {
+                    let review = self.review_question()?;
+                    let clock = self.globals.clock;
+                    let end = run.review(&review, self.workspace, &mut self.session, clock)?;
+                    if let Go::Out(ended) = after_review(end)? {
+                        return Ok(Go::Out(ended));
                     }
-                    Ok(end) if end.unsaved > 0 => {
-                        Err(anyhow::anyhow!("{} events could not be saved", end.unsaved))
-                    }
-                    Ok(_) => Ok(()),
-                    Err(error) => Err(error),
+                }
+                RunNext::Again => self.run = Some(BackgroundRun::start(question.clone())?),
+                RunNext::Install => {
+                    let globals = self.globals;
+                    self.session.outside(|| ensure_for(globals, true, ""))??;
+                    self.run = Some(BackgroundRun::start(question.clone())?);
                 }
             }
-            Next::Parity => child(&["parity"], After::Wait, workspace, &mut session, globals),
-            Next::Label { rater, shard } => child(
-                &["label", "--rater", &rater, "--shard", &shard],
-                After::WaitIfItFailed,
-                workspace,
-                &mut session,
-                globals,
-            ),
-            Next::Score => child(&["score"], After::Wait, workspace, &mut session, globals),
-            Next::Sign => child(&["sign"], After::WaitIfItFailed, workspace, &mut session, globals),
-            Next::Records => {
-                child(&["record", "list"], After::Wait, workspace, &mut session, globals)
+        }
+    }
+
+    fn parity_question(&self, candidate: usize) -> anyhow::Result<ParityQuestion> {
+        let candidates = &self.workspace.config.compare.candidates;
+        let candidate = candidates.get(candidate).context("flipside.toml names no candidate")?;
+        let question = of_workspace(self.globals, self.workspace, candidate);
+        // A person at the screens is not "nothing else running".
+        Ok(ParityQuestion { latency: false, ..question })
+    }
+
+    /// Runs this program with other arguments, while the terminal is given to it.
+    fn child(&mut self, arguments: &[&str], after: After) -> anyhow::Result<()> {
+        let program = std::env::current_exe().context("this program's own file is not known")?;
+        let (workspace, globals) = (self.workspace, self.globals);
+        self.session.outside(|| {
+            let mut command = Command::new(program);
+            command.arg("-C").arg(&workspace.root);
+            if let Some(library) = &globals.ort_lib {
+                command.arg("--ort-lib").arg(library);
             }
-            Next::Report => child(&["report"], After::Wait, workspace, &mut session, globals),
-            Next::Doctor => child(&["doctor"], After::Wait, workspace, &mut session, globals),
-        };
-        said = outcome.err().map(|error| format!("{error:#}"));
+            let status = command.args(arguments).status();
+            let failed = !matches!(&status, Ok(status) if status.success());
+            if after == After::Wait || failed {
+                output::note("enter goes back to the overview");
+                let mut line = String::new();
+                // Whatever was typed, or the end of input: it is time to go back.
+                let _ = std::io::stdin().read_line(&mut line);
+            }
+            status.map(drop).with_context(|| format!("cannot start {}", arguments.join(" ")))
+        })?
     }
 }
 
-fn review(
-    file: &str,
-    reviewer: Option<&RaterName>,
-    workspace: &Workspace,
-    session: &mut Session,
-    globals: &Globals,
-) -> anyhow::Result<ReviewEnd> {
-    let reviewer = reviewer.cloned().context(
-        "the system gives no name for the reviewer: use `flipside review --reviewer NAME`",
-    )?;
-    let question = ReviewQuestion {
-        report: Some(workspace.reports_dir().join(file)),
-        fixtures: None,
-        reviewer,
-        hidden_sides: false,
-        at: None,
-    };
-    review_on_screen(&question, workspace, session, globals.clock)
+fn after_review(end: ReviewEnd) -> anyhow::Result<Go> {
+    match end {
+        ReviewEnd { ended: ended @ Ended::Signal(_), unsaved } => {
+            // Standard error is kept until the terminal was given back.
+            say_unsaved(unsaved);
+            Ok(Go::Out(ended))
+        }
+        ReviewEnd { unsaved: 0, .. } => Ok(Go::Overview),
+        ReviewEnd { unsaved, .. } => Err(anyhow::anyhow!("{unsaved} events could not be saved")),
+    }
 }
 
 /// Whether what a command printed stays on the screen until it was read.
@@ -117,31 +225,4 @@ enum After {
     Wait,
     /// Only when the command failed: else it had a screen of its own.
     WaitIfItFailed,
-}
-
-/// Runs this program with other arguments, while the terminal is given to it.
-fn child(
-    arguments: &[&str],
-    after: After,
-    workspace: &Workspace,
-    session: &mut Session,
-    globals: &Globals,
-) -> anyhow::Result<()> {
-    let program = std::env::current_exe().context("this program's own file is not known")?;
-    session.outside(|| {
-        let mut command = Command::new(program);
-        command.arg("-C").arg(&workspace.root);
-        if let Some(library) = &globals.ort_lib {
-            command.arg("--ort-lib").arg(library);
-        }
-        let status = command.args(arguments).status();
-        let failed = !matches!(&status, Ok(status) if status.success());
-        if after == After::Wait || failed {
-            crate::cli::output::note("enter goes back to the overview");
-            let mut line = String::new();
-            // Whatever was typed, or the end of input: it is time to go back.
-            let _ = std::io::stdin().read_line(&mut line);
-        }
-        status.map(drop).with_context(|| format!("cannot start {}", arguments.join(" ")))
-    })?
 }

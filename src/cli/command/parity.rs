@@ -182,6 +182,31 @@ pub fn ask(
     answer
 }
 
+/// What `flipside parity` compares in a workspace when nothing else is asked for, with one of its
+/// candidates.
+pub fn of_workspace(globals: &Globals, workspace: &Workspace, candidate: &Path) -> ParityQuestion {
+    let place = |path: &Path| Place { written: path.to_owned(), path: workspace.resolve(path) };
+    let compare = &workspace.config.compare;
+    ParityQuestion {
+        reference: place(&compare.reference),
+        candidate: place(candidate),
+        sidecar: place(&compare.sidecar),
+        manifest: place(&workspace.config.fixtures.manifest),
+        report: ReportPlace::Folder(workspace.reports_dir()),
+        outputs: Some(workspace.outputs_database()),
+        baseline: None,
+        shard: (1, 1),
+        limit: None,
+        threads: 1,
+        threshold: None,
+        strict: false,
+        noise_on_all: false,
+        latency: true,
+        ort_lib: globals.ort_lib.clone(),
+        generated_at: globals.clock.stamp(),
+    }
+}
+
 fn question(
     args: &Args,
     globals: &Globals,

@@ -139,11 +139,16 @@ fn on_screen(
     say_end(end?)
 }
 
-/// What a review that was left leaves to say; a signal ends the process as it should.
-pub(super) fn say_end(end: ReviewEnd) -> anyhow::Result<Outcome> {
-    if end.unsaved > 0 {
-        output::note(&format!("{} events could not be saved", end.unsaved));
+/// Says what did not reach the disk.
+pub(super) fn say_unsaved(events: usize) {
+    if events > 0 {
+        output::note(&format!("{events} events could not be saved"));
     }
+}
+
+/// What a review that was left leaves to say; a signal ends the process as it should.
+fn say_end(end: ReviewEnd) -> anyhow::Result<Outcome> {
+    say_unsaved(end.unsaved);
     if let Ended::Signal(_) = end.ended {
         terminal::finish(end.ended);
     }

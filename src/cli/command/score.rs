@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 
 use super::Globals;
+use super::review::say_unsaved;
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::escape_os;
 use crate::domain::shard::RaterName;
+use crate::sighted::entry::review::{ReviewQuestion, default_reviewer, review_on_screen};
 use crate::sighted::entry::score::{
     MarginQuestion, ScoreFormat, ScoreQuestion, register_margin, score_labels,
 };
 use crate::sighted::entry::score_screen::{Browse, BrowseEnd, Purpose, prepare_browse};
 use crate::store::workspace::{Workspace, WorkspaceError};
+use crate::tui::event_loop::Ended;
 use crate::tui::picture::probe::Graphics;
 use crate::tui::session::{self, Options, Session};
 use crate::tui::terminal;
@@ -105,7 +108,8 @@ fn browse(question: &ScoreQuestion, args: &Args, globals: &Globals) -> anyhow::R
     let mut browse = prepare_browse(question, workspace.as_ref())?;
     let end = {
         let mut session = Session::open(Options::from_environment(Graphics::Auto))?;
-        browse.run(Purpose::Look, &mut session)?
+        let reviewer = args.reviewer.clone();
+        go_around(&mut browse, Purpose::Look, &mut session, workspace.as_ref(), reviewer, globals)?
     };
     write_exposure(&browse, args.reviewer.as_ref(), "--reviewer", globals, workspace.as_ref());
     match end {
@@ -118,6 +122,38 @@ fn browse(question: &ScoreQuestion, args: &Args, globals: &Globals) -> anyhow::R
         BrowseEnd::Ended(ended) => terminal::finish(ended),
     }
     Ok(Outcome::Done)
+}
+
+/// Goes back and forth between the score's screens and the review of a picture listed there, until
+/// something is chosen or left. Where nobody can review, the picture is the end.
+pub(super) fn go_around(
+    browse: &mut Browse,
+    purpose: Purpose,
+    session: &mut Session,
+    workspace: Option<&Workspace>,
+    reviewer: Option<RaterName>,
+    globals: &Globals,
+) -> anyhow::Result<BrowseEnd> {
+    let place = workspace.zip(reviewer.or_else(default_reviewer));
+    loop {
+        let end = browse.run(purpose, session)?;
+        let (BrowseEnd::Review { fixture, report }, Some((workspace, reviewer))) = (&end, &place)
+        else {
+            return Ok(end);
+        };
+        let question = ReviewQuestion {
+            report: Some(report.clone()),
+            fixtures: None,
+            reviewer: reviewer.clone(),
+            hidden_sides: false,
+            at: Some(fixture.clone()),
+        };
+        let reviewed = review_on_screen(&question, workspace, session, globals.clock)?;
+        say_unsaved(reviewed.unsaved);
+        if let Ended::Signal(_) = reviewed.ended {
+            return Ok(BrowseEnd::Ended(reviewed.ended));
+        }
+    }
 }
 
 /// Writes down who looked, or says why not: scores stay honest only if this is known.

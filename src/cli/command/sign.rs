@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::Globals;
 use super::record::{StatementArgs, say};
-use super::score::write_exposure;
+use super::score::{go_around, write_exposure};
 use crate::cli::output::{self, Outcome};
 use crate::domain::canonical::float_text;
 use crate::domain::escape::escape_os;
@@ -136,7 +136,7 @@ fn on_curves(args: &Args, workspace: &Workspace, globals: &Globals) -> anyhow::R
     };
     let end = {
         let mut session = Session::open(Options::from_environment(Graphics::Auto))?;
-        browse.run(Purpose::Choose, &mut session)?
+        go_around(&mut browse, Purpose::Choose, &mut session, Some(workspace), None, globals)?
     };
     // A name that is none of a rater's belongs to nobody who could label.
     let name = args.name.as_ref().and_then(|name| name.to_lowercase().parse().ok());

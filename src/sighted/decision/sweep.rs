@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(thresholds(0.4), SWEEP);
         assert_eq!(thresholds(0.35), [0.25, 0.3, 0.35, 0.4, 0.5, 0.6]);
         assert_eq!(thresholds(0.1), [0.1, 0.25, 0.3, 0.4, 0.5, 0.6]);
-        assert_eq!(detection_floor(0.4), super::super::report::DETECTION_FLOOR);
+        assert_eq!(detection_floor(0.4), 0.2);
         assert_eq!(detection_floor(0.01), 0.0);
         let rows = Sweep::new(0.35).threshold_rows();
         let recommended = rows.iter().filter(|row| row.is_recommended).map(|row| row.threshold);

@@ -79,11 +79,6 @@ impl Outputs {
         Self { values: [reference.clone(), reference] }
     }
 
-    /// One element of the candidate's output replaced.
-    pub(in crate::sighted) fn poison(&mut self, output: usize, element: usize, value: f32) {
-        self.values[1][output][element] = value;
-    }
-
     /// Every element of the candidate's logits replaced.
     pub(in crate::sighted) fn flood(&mut self, value: f32) {
         self.values[1][1].fill(value);

@@ -1,5 +1,6 @@
 //! What the command line may call. Plain arguments in, plain outcomes out; no inner type crosses.
 
+pub mod background;
 pub mod export;
 pub mod fixtures;
 pub mod inspect;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 
+use super::background::{Follower, Numbers};
 use crate::domain::canonical::Json;
 use crate::domain::digest::ReportHash;
 use crate::domain::escape::{escape, escape_os};
@@ -35,6 +36,7 @@ use crate::sighted::harness::run::{
 };
 use crate::sighted::harness::runner::{CPU, OPTIMISATION, OnnxRunner, Runner};
 use crate::sighted::harness::runtime_library::{ManagedFolder, Runtime, load, locate};
+use crate::sighted::review::material::{Header, SideName};
 use crate::sighted::runs::outputs;
 use crate::store::atomic;
 use crate::store::workspace::PRODUCT;
@@ -49,6 +51,12 @@ pub struct Place {
     pub written: PathBuf,
     /// What is opened.
     pub path: PathBuf,
+}
+
+impl Place {
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or_else(|| Path::new(""))
+    }
 }
 
 /// Where the report goes.
@@ -123,6 +131,7 @@ impl From<&RunProgress> for ParityProgress {
             total,
             done,
             left_out,
+            remembered: _,
             threshold_flips,
             images_changed,
             per_second,
@@ -181,6 +190,15 @@ pub fn compare_artifacts(
     cancel: &AtomicBool,
     progress: &(dyn Fn(&ParityProgress) + Sync),
 ) -> anyhow::Result<ParityAnswer> {
+    compare_followed(question, cancel, &Numbers(progress))
+}
+
+/// [`compare_artifacts`], with somebody who is told of every fixture.
+pub(in crate::sighted) fn compare_followed(
+    question: &ParityQuestion,
+    cancel: &AtomicBool,
+    follower: &dyn Follower,
+) -> anyhow::Result<ParityAnswer> {
     let mut notes = Vec::new();
     let baseline = match &question.baseline {
         Some((path, margin)) => Some((read_report(path)?, *margin)),
@@ -201,13 +219,14 @@ pub fn compare_artifacts(
         Ok(sides) => sides,
         Err(row) => return Ok(blocked(&[*row])),
     };
+    follower.ready(setup.header(question), question.manifest.folder());
     let finished = run(
         &setup.plan(question),
         &mut sides,
         memory,
         ReportBuilder::new(setup.rules.clone())?,
         cancel,
-        &|it| progress(&it.into()),
+        follower,
     );
     let finished = match finished {
         Ok(finished) => finished,
@@ -260,6 +279,23 @@ impl Setup {
         rules.check()?;
         let cpu_features = cpu_features();
         Ok(Self { artifacts, sidecar, recipe, manifest, lines, rules, runtime, cpu_features })
+    }
+
+    /// What the comparison is called, and what its fixtures are named with.
+    fn header(&self, question: &ParityQuestion) -> Header {
+        let side = |place: &Place, artifact: &Artifact| {
+            SideName::new(&place.written.to_string_lossy(), &artifact.hash().to_hex())
+        };
+        Header {
+            sides: Sides {
+                a: side(&question.reference, &self.artifacts.a),
+                b: side(&question.candidate, &self.artifacts.b),
+            },
+            recipe: self.recipe.hash().to_hex(),
+            threshold: self.rules.recommended,
+            classes: self.sidecar.classes.clone(),
+            input: (self.recipe.width(), self.recipe.height()),
+        }
     }
 
     fn artifact(&self, side: Side) -> &Artifact {

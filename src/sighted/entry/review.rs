@@ -258,7 +258,7 @@ impl PreparedReview {
     }
 }
 
-fn start(question: &ReviewQuestion) -> Start {
+pub(in crate::sighted) fn start(question: &ReviewQuestion) -> Start {
     Start {
         reviewer: question.reviewer.clone(),
         seed: new_seed(),

@@ -99,7 +99,7 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
-    use crate::domain::digest::{ArtifactHash, TensorHash};
+    use crate::domain::digest::TensorHash;
     use crate::sighted::harness::runner::{Outputs, ScriptedRunner};
 
     #[test]
@@ -122,7 +122,6 @@ mod tests {
     fn runner(order: &Arc<std::sync::Mutex<Vec<char>>>, name: char) -> ScriptedRunner {
         let order = Arc::clone(order);
         ScriptedRunner {
-            artifact: ArtifactHash::of(&[name as u8]),
             calls: Arc::new(AtomicUsize::new(0)),
             script: Box::new(move |_, _| {
                 order.lock().expect("not poisoned").push(name);

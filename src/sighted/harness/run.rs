@@ -16,8 +16,8 @@ use super::recipe::{InputTensor, Recipe};
 use super::runner::{Outputs, Ran, Runner, RunnerError};
 use crate::domain::digest::{ArtifactHash, FixtureId, TensorHash};
 use crate::domain::escape::escape;
-use crate::sighted::decision::report::Sides;
 use crate::sighted::decision::report::build::{BuildError, FixtureSeen, ReportBuilder};
+use crate::sighted::decision::report::{FixtureRow, Item, Sides};
 
 /// On which fixtures the reference is run a second time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +108,8 @@ pub(in crate::sighted) struct RunProgress {
     pub done: u64,
     /// Of those, left out.
     pub left_out: u64,
+    /// Of those, taken from earlier runs on both sides.
+    pub remembered: u64,
     /// Slot flips at the recommended threshold so far.
     pub threshold_flips: u64,
     /// Pictures with a changed decision so far.
@@ -116,6 +118,21 @@ pub(in crate::sighted) struct RunProgress {
     pub per_second: Option<f64>,
     /// Time that is left at that pace.
     pub remaining: Option<Duration>,
+}
+
+/// Who is told how a run goes, by the comparing thread: whoever waits here holds up the run.
+pub(in crate::sighted) trait Follow: Sync {
+    /// Where it is now.
+    fn went(&self, progress: &RunProgress);
+
+    /// A fixture was gone through: its row, and what changed in it.
+    fn saw(&self, _row: &FixtureRow, _items: &[Item]) {}
+}
+
+impl<F: Fn(&RunProgress) + Sync> Follow for F {
+    fn went(&self, progress: &RunProgress) {
+        self(progress);
+    }
 }
 
 /// Why there is no result.
@@ -179,7 +196,7 @@ pub(in crate::sighted) fn run(
     memory: Memory,
     builder: ReportBuilder,
     cancel: &AtomicBool,
-    progress: &(dyn Fn(&RunProgress) + Sync),
+    follow: &dyn Follow,
 ) -> Result<Finished, RunError> {
     let Memory { known, recall, keep } = memory;
     let artifacts = Sides { a: sides.a.artifact, b: sides.b.artifact };
@@ -193,7 +210,7 @@ pub(in crate::sighted) fn run(
         let stop = &stop;
         let folding = scope.spawn(move || {
             let mut folding = Folding::new(plan, builder, keep, artifacts);
-            let result = folding.all(&received, progress);
+            let result = folding.all(&received, follow);
             // Dropping `received` tells the running thread when this ended early.
             (folding, result)
         });
@@ -374,6 +391,7 @@ struct Folding<'run> {
     artifacts: Sides<ArtifactHash>,
     not_kept: Option<String>,
     left_out: u64,
+    remembered: u64,
     /// When the latest fixtures were done.
     lately: VecDeque<Instant>,
 }
@@ -389,15 +407,15 @@ impl<'run> Folding<'run> {
         artifacts: Sides<ArtifactHash>,
     ) -> Self {
         let lately = VecDeque::from([Instant::now()]);
-        Self { plan, builder, keep, artifacts, not_kept: None, left_out: 0, lately }
+        Self { plan, builder, keep, artifacts, not_kept: None, left_out: 0, remembered: 0, lately }
     }
 
     fn all(
         &mut self,
         outcomes: &Receiver<Outcome<'run>>,
-        progress: &(dyn Fn(&RunProgress) + Sync),
+        follow: &dyn Follow,
     ) -> Result<(), RunError> {
-        progress(&self.progress());
+        follow.went(&self.progress());
         for Outcome { line, fixture } in outcomes {
             match fixture {
                 Ok(compared) => self.compared(line, &compared)?,
@@ -413,7 +431,10 @@ impl<'run> Folding<'run> {
                 self.lately.pop_front();
             }
             self.lately.push_back(Instant::now());
-            progress(&self.progress());
+            if let Some((row, items)) = self.builder.latest() {
+                follow.saw(row, items);
+            }
+            follow.went(&self.progress());
         }
         Ok(())
     }
@@ -421,6 +442,7 @@ impl<'run> Folding<'run> {
     fn compared(&mut self, line: &Line, compared: &Compared) -> Result<(), RunError> {
         let Compared { id, tensor, a, b, again } = compared;
         self.remember(compared);
+        self.remembered += u64::from(!a.fresh && !b.fresh);
         let seen = FixtureSeen {
             position: line.position,
             path: line.written.clone(),
@@ -473,6 +495,7 @@ impl<'run> Folding<'run> {
             total,
             done,
             left_out: self.left_out,
+            remembered: self.remembered,
             threshold_flips: recommended.map_or(0, |(row, _)| row.threshold_flips),
             images_changed: recommended.map_or(0, |(_, set)| set.images_changed),
             per_second,

@@ -8,7 +8,6 @@ use ort::value::{DynValue, TensorElementType, TensorRef};
 
 use super::recipe::InputTensor;
 use super::runtime_library::Runtime;
-use crate::domain::digest::ArtifactHash;
 use crate::domain::escape::escape;
 use crate::sighted::artifact::intake::Artifact;
 use crate::sighted::decision::fold::OutputView;
@@ -78,9 +77,6 @@ pub(in crate::sighted) enum RunnerError {
 
 /// Runs one artifact.
 pub(in crate::sighted) trait Runner: Send {
-    /// Which artifact this is.
-    fn artifact(&self) -> ArtifactHash;
-
     /// Runs it on one tensor.
     ///
     /// # Errors
@@ -90,7 +86,6 @@ pub(in crate::sighted) trait Runner: Send {
 
 /// ONNX Runtime, on the CPU, with a fixed number of threads.
 pub(in crate::sighted) struct OnnxRunner {
-    artifact: ArtifactHash,
     session: Session,
     input: String,
 }
@@ -114,7 +109,7 @@ impl OnnxRunner {
                 return Err(RunnerError::Blocked(text));
             }
         };
-        Ok(Self { artifact: artifact.hash(), session, input })
+        Ok(Self { session, input })
     }
 }
 
@@ -132,10 +127,6 @@ fn build(runtime: &Runtime, bytes: &[u8], threads: u32) -> ort::Result<Session> 
 }
 
 impl Runner for OnnxRunner {
-    fn artifact(&self) -> ArtifactHash {
-        self.artifact
-    }
-
     fn run(&mut self, input: &InputTensor) -> Result<Ran, RunnerError> {
         let failed = |error: ort::Error| RunnerError::Failed(one_line(&error.to_string()));
         let tensor =
@@ -194,8 +185,6 @@ pub(in crate::sighted) type Script =
 /// A runner that does what a test says, and counts.
 #[cfg(test)]
 pub(in crate::sighted) struct ScriptedRunner {
-    /// Which artifact it stands for.
-    pub artifact: ArtifactHash,
     /// Calls so far; shared, since the runner itself is given away.
     pub calls: std::sync::Arc<std::sync::atomic::AtomicUsize>,
     /// What a call gives, by its number from 0 and its input.
@@ -204,10 +193,6 @@ pub(in crate::sighted) struct ScriptedRunner {
 
 #[cfg(test)]
 impl Runner for ScriptedRunner {
-    fn artifact(&self) -> ArtifactHash {
-        self.artifact
-    }
-
     fn run(&mut self, input: &InputTensor) -> Result<Ran, RunnerError> {
         let call = self.calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         Ok(Ran { outputs: (self.script)(call, input)?, elapsed: Duration::from_millis(1) })

@@ -1,6 +1,8 @@
 //! One reviewer at work on one comparison: material, queue, what stands, and the next event. Pure; the
 //! screen and the numbered prompts both sit at it.
 
+use std::sync::Arc;
+
 use super::material::{Material, ReviewItem};
 use super::queue::{Queue, title};
 use super::verdict::{
@@ -14,7 +16,7 @@ use crate::domain::label::{MAX_NOTE, NotPhotograph, is_plain};
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::sighted) struct Desk {
     /// What there is to review.
-    pub material: Material,
+    pub material: Arc<Material>,
     /// What stands.
     pub ledger: Ledger,
     /// Order and place.
@@ -37,11 +39,12 @@ impl Desk {
     /// Sits down. `seed` is new for every sitting: it names its actions, and decides which side is left
     /// when sides are hidden.
     pub(in crate::sighted) fn new(
-        material: Material,
+        material: impl Into<Arc<Material>>,
         ledger: Ledger,
         seed: u64,
         hidden_sides: bool,
     ) -> Self {
+        let material = material.into();
         let queue = Queue::new(&material, &ledger);
         let mut desk = Self { material, ledger, queue, seed, hidden_sides, next_action: 1 };
         desk.go_where_left();
@@ -58,11 +61,15 @@ impl Desk {
         }
     }
 
-    /// Takes over what stands, once the log was read, and goes where the reviewer left.
-    pub(in crate::sighted) fn take_ledger(&mut self, ledger: Ledger) {
-        self.ledger = ledger;
+    /// Takes over a material that holds more; the cursor stays on its change.
+    pub(in crate::sighted) fn grow(&mut self, material: Arc<Material>) {
+        let key = self.item().map(|item| item.key.clone());
+        self.material = material;
         self.rebuild();
-        self.go_where_left();
+        let place = key.and_then(|key| self.material.items.iter().position(|item| item.key == key));
+        if let Some(item) = place {
+            self.queue.go_to_item(item);
+        }
     }
 
     /// Makes the queue again.

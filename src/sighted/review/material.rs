@@ -19,6 +19,14 @@ pub(in crate::sighted) struct SideName {
     pub sha256: String,
 }
 
+impl SideName {
+    /// Of an artifact's path, as written anywhere, and the hex digits of its hash.
+    pub(in crate::sighted) fn new(path: &str, sha256: &str) -> Self {
+        let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        Self { file: file.to_owned(), sha256: sha256.to_owned() }
+    }
+}
+
 /// One picture with changed decisions, or one without.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::sighted) struct ReviewImage {
@@ -144,8 +152,8 @@ impl Material {
         };
         let mut material = Self::start(Header {
             sides: Sides {
-                a: side_name(&report.artifacts.a.path, &report.artifacts.a.sha256),
-                b: side_name(&report.artifacts.b.path, &report.artifacts.b.sha256),
+                a: SideName::new(&report.artifacts.a.path, &report.artifacts.a.sha256),
+                b: SideName::new(&report.artifacts.b.path, &report.artifacts.b.sha256),
             },
             recipe: extension.recipe.sha256.clone(),
             threshold: report.decode.conf_threshold_recommended,
@@ -281,11 +289,6 @@ pub(in crate::sighted) struct Header {
     pub classes: Vec<String>,
     /// Width and height of the model's input.
     pub input: (u32, u32),
-}
-
-fn side_name(path: &str, sha256: &str) -> SideName {
-    let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
-    SideName { file: file.to_owned(), sha256: sha256.to_owned() }
 }
 
 /// How much a change is, 0..=1, whatever its kind:

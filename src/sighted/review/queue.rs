@@ -63,7 +63,7 @@ enum Term {
     Text(String),
 }
 
-/// Words a filter knows, with what they mean, for the help page.
+/// Words a filter knows, with what they mean, for whoever types one.
 pub(in crate::sighted) const FILTER_WORDS: [(&str, &str); 8] = [
     ("vanished appeared relabelled replaced moved", "the kind of change"),
     ("lost gained", "the direction"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::domain::digest::{ChainHead, ContentHash, FixtureId};
+use crate::domain::digest::{ContentHash, FixtureId};
 use crate::domain::label::NotPhotograph;
 use crate::domain::shard::RaterName;
 use crate::sighted::review::verdict::{Ledger, ReviewEvent};
@@ -58,16 +58,6 @@ impl VerdictLog {
         let sitting = 1 + events.iter().map(|event| event.sitting).max().unwrap_or(0);
         let logged = review_events(path, &events)?;
         Ok((Self { log, sitting }, logged))
-    }
-
-    /// Which stretch of work this is, counted from 1.
-    pub(in crate::sighted) fn sitting(&self) -> u64 {
-        self.sitting
-    }
-
-    /// Hash of the newest event.
-    pub(in crate::sighted) fn head(&self) -> ChainHead {
-        self.log.head()
     }
 
     /// Appends an event. When this returns, it stays.
@@ -239,7 +229,7 @@ mod tests {
         }
         log.close();
         let (log, events) = VerdictLog::open(&path).expect("again");
-        assert_eq!((log.sitting(), events.len()), (2, 6));
+        assert_eq!((log.sitting, events.len()), (2, 6));
         let seen = sightings(&events);
         assert_eq!(seen.len(), 2, "the first time each");
         assert_eq!((seen[0].who.as_str(), seen[0].seen_at.as_str()), ("ada", at(1).as_str()));

@@ -1,5 +1,18 @@
 //! A parity run as it goes on: how far, how fast, what moved so far. It can be cancelled, and what was
 //! found can be reviewed at any time.
+//!
+//! ```text
+//! parity  detector.fp32.onnx against detector.int8.onnx
+//! running both artifacts
+//! ██████████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░  31%
+//! 15 of 48 pictures, 3 from an earlier run
+//! 4.2 pictures/s, 0:08 left
+//!
+//! 12 decisions changed so far in 9 pictures
+//! 40 detections only moved to another slot
+//!
+//! r review  c cancel  q back  ? help
+//! ```
 
 use std::time::Duration;
 
@@ -9,23 +22,25 @@ use ratatui::text::Line;
 
 use crate::tui::help::hint_bar;
 use crate::tui::keymap::{KeyMap, Modes};
-use crate::tui::screen::{Input, Look, Screen};
+use crate::tui::screen::{Look, Screen};
 use crate::tui::theme::Role;
-use crate::tui::widgets::text::{fit, wrap};
+use crate::tui::widgets::text::{fit, fit_middle, wrap};
 
 /// How a run stands.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::sighted) struct Standing {
-    /// What is being done, in words; escaped.
-    pub phase: String,
+    /// File names of reference and candidate; escaped.
+    pub sides: [String; 2],
+    /// What is being done, in words.
+    pub phase: &'static str,
     /// Fixtures in all.
-    pub total: usize,
+    pub total: u64,
     /// Fixtures done, left-out ones too.
-    pub done: usize,
+    pub done: u64,
     /// Of those, taken from an earlier run.
-    pub resumed: usize,
-    /// Of those, left out, and why the last one was; escaped.
-    pub left_out: usize,
+    pub remembered: u64,
+    /// Of those, left out.
+    pub left_out: u64,
     /// Why the last one was left out; escaped.
     pub last_left_out: Option<String>,
     /// Changes that need a verdict.
@@ -34,6 +49,10 @@ pub(in crate::sighted) struct Standing {
     pub moved: usize,
     /// Pictures in which something changed.
     pub images_changed: usize,
+    /// Pictures a second, lately.
+    pub per_second: Option<f64>,
+    /// Time that is left at that pace.
+    pub remaining: Option<Duration>,
     /// How it ended.
     pub ended: Option<RunEnd>,
 }
@@ -41,10 +60,24 @@ pub(in crate::sighted) struct Standing {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::sighted) enum RunEnd {
-    /// The report was written; its name, escaped.
-    Finished(String),
+    /// The report was written.
+    Finished {
+        /// Its file name; escaped.
+        report: String,
+        /// What it says about counts and decisions.
+        sentence: String,
+        /// What a person should know beside it; escaped.
+        notes: Vec<String>,
+    },
     /// It was cancelled; what was done stays.
     Cancelled,
+    /// There is no runtime.
+    NoRuntime {
+        /// What was looked for, and where; escaped.
+        problem: String,
+        /// What could be fetched; escaped.
+        offer: String,
+    },
     /// It could not go on; why, escaped.
     Failed(String),
 }
@@ -53,10 +86,30 @@ impl Standing {
     /// One line for other screens.
     pub(in crate::sighted) fn line(&self) -> String {
         match &self.ended {
-            Some(RunEnd::Finished(report)) => format!("finished: {report}"),
-            Some(RunEnd::Cancelled) => "cancelled".to_owned(),
-            Some(RunEnd::Failed(reason)) => format!("failed: {reason}"),
-            None => format!("{}/{} pictures, {} changed", self.done, self.total, self.changes),
+            Some(RunEnd::Finished { sentence, .. }) => format!("run finished: {sentence}"),
+            Some(RunEnd::Cancelled) => {
+                let (done, total) = (self.done, self.total);
+                format!("run cancelled after {done} of {total} pictures: p goes on")
+            }
+            Some(RunEnd::NoRuntime { .. }) => {
+                "no run: ONNX Runtime is missing: p fetches it".to_owned()
+            }
+            Some(RunEnd::Failed(reason)) => format!("run failed: {reason}"),
+            None if self.total == 0 => format!("run going on: {}: p looks", self.phase),
+            None => format!(
+                "run going on: {} of {} pictures, {} changed: p looks",
+                self.done, self.total, self.changes
+            ),
+        }
+    }
+
+    /// How the line looks.
+    pub(in crate::sighted) const fn role(&self) -> Role {
+        match self.ended {
+            None => Role::Strong,
+            Some(RunEnd::Finished { .. }) => Role::Good,
+            Some(RunEnd::Cancelled | RunEnd::NoRuntime { .. }) => Role::Warning,
+            Some(RunEnd::Failed(_)) => Role::Bad,
         }
     }
 }
@@ -68,6 +121,10 @@ pub(in crate::sighted) enum Leave {
     Back,
     /// Review what was found.
     Review,
+    /// Fetch the runtime.
+    Install,
+    /// Run again.
+    Again,
 }
 
 /// What can happen.
@@ -83,8 +140,6 @@ pub(in crate::sighted) enum Msg {
     CancelYes,
     /// A key, after the question.
     CancelNo,
-    /// Time passed.
-    Tick,
 }
 
 /// What others must do.
@@ -96,13 +151,12 @@ pub(in crate::sighted) enum Effect {
 
 const RUNNING: Modes = Modes::only(0);
 const ASKING: Modes = Modes::only(1);
+const ENDED: Modes = Modes::only(2);
+const NO_RUNTIME: Modes = Modes::only(3);
 
 /// The state.
 pub(in crate::sighted) struct Progress {
     standing: Standing,
-    /// Time and count when the first fixture of this sitting was done.
-    first: Option<(Duration, usize)>,
-    now: Duration,
     asking: bool,
     cancelling: bool,
     leave: Option<Leave>,
@@ -112,35 +166,7 @@ pub(in crate::sighted) struct Progress {
 impl Progress {
     /// The screen of a run that stands so.
     pub(in crate::sighted) fn new(standing: Standing) -> Self {
-        let keys = KeyMap::new()
-            .bind(
-                RUNNING,
-                "r enter",
-                "review",
-                "review",
-                "review what was found so far",
-                Msg::Leave(Leave::Review),
-            )
-            .bind(RUNNING, "c", "cancel", "cancel", "stop the run; what is done stays", Msg::Cancel)
-            .bind(
-                RUNNING,
-                "q esc",
-                "back",
-                "back",
-                "to the overview; the run goes on",
-                Msg::Leave(Leave::Back),
-            )
-            .bind(ASKING, "y", "cancel-yes", "stop it", "stop the run", Msg::CancelYes)
-            .bind(ASKING, "n q esc", "cancel-no", "go on", "let it go on", Msg::CancelNo);
-        Self {
-            standing,
-            first: None,
-            now: Duration::ZERO,
-            asking: false,
-            cancelling: false,
-            leave: None,
-            keys,
-        }
+        Self { standing, asking: false, cancelling: false, leave: None, keys: keymap() }
     }
 
     /// What was chosen.
@@ -148,82 +174,141 @@ impl Progress {
         self.leave.unwrap_or(Leave::Back)
     }
 
-    /// Pictures a second since this screen was opened, once two are done.
-    fn rate(&self) -> Option<f64> {
-        let (since, count) = self.first?;
-        let pictures = self.standing.done.checked_sub(count).filter(|done| *done > 0)?;
-        let seconds = (self.now.checked_sub(since)?).as_secs_f64();
-        #[expect(clippy::cast_precision_loss, reason = "a count of pictures")]
-        let rate = pictures as f64 / seconds;
-        (seconds > 0.0 && rate.is_finite()).then_some(rate)
-    }
-
-    fn eta(&self) -> Option<Duration> {
-        let left = self.standing.total.checked_sub(self.standing.done)?;
-        #[expect(clippy::cast_precision_loss, reason = "a count of pictures")]
-        let seconds = left as f64 / self.rate()?;
-        Duration::try_from_secs_f64(seconds).ok()
-    }
-
     fn lines(&self, columns: usize) -> Vec<(Role, String)> {
         let standing = &self.standing;
-        let mut lines = vec![(Role::Strong, standing.phase.clone())];
-        lines.push((Role::Normal, bar(standing.done, standing.total, columns)));
-        let mut counts = format!("{} of {} pictures", standing.done, standing.total);
-        if standing.resumed > 0 {
-            counts.push_str(&format!(", {} from an earlier run", standing.resumed));
-        }
-        lines.push((Role::Normal, counts));
-        let speed = match (self.rate(), self.eta(), &standing.ended) {
-            (_, _, Some(_)) => None,
-            (Some(rate), Some(eta), None) => {
-                Some(format!("{rate:.1} pictures/s, {} left", clock(eta)))
-            }
-            _ => Some("measuring the speed…".to_owned()),
+        let mut lines = Vec::new();
+        let mut say = |role: Role, text: &str| {
+            lines.extend(wrap(text, columns).into_iter().map(|line| (role, line)));
         };
-        lines.extend(speed.map(|speed| (Role::Normal, speed)));
-        lines.push((Role::Normal, String::new()));
-        let changed = format!(
-            "{} decisions changed so far in {} pictures; {} only moved to another slot",
-            standing.changes, standing.images_changed, standing.moved
-        );
-        lines.extend(wrap(&changed, columns).into_iter().map(|line| (Role::Strong, line)));
-        if standing.left_out > 0 {
-            let why = standing.last_left_out.as_deref().unwrap_or_default();
-            let text = format!("{} left out; last: {why}", standing.left_out);
-            lines
-                .extend(wrap(&text, columns).into_iter().take(3).map(|line| (Role::Warning, line)));
+        match &standing.ended {
+            None => say(Role::Normal, standing.phase),
+            Some(RunEnd::Finished { .. }) => say(Role::Good, "finished"),
+            Some(RunEnd::Cancelled) => {
+                say(Role::Warning, "cancelled: the next run goes on from here")
+            }
+            Some(RunEnd::NoRuntime { problem, offer }) => {
+                say(Role::Warning, problem);
+                say(Role::Normal, "");
+                say(Role::Normal, &format!("i fetches {offer}"));
+                return lines;
+            }
+            Some(RunEnd::Failed(reason)) => say(Role::Bad, &format!("failed: {reason}")),
         }
-        lines.push((Role::Normal, String::new()));
+        if standing.total > 0 {
+            say(Role::Normal, &bar(standing.done, standing.total, columns));
+            let mut counts = format!("{} of {} pictures", standing.done, standing.total);
+            if standing.remembered > 0 {
+                counts.push_str(&format!(", {} from an earlier run", standing.remembered));
+            }
+            say(Role::Normal, &counts);
+        }
+        match (standing.per_second, standing.remaining, &standing.ended) {
+            (Some(rate), Some(left), None) if standing.done < standing.total => {
+                say(Role::Normal, &format!("{rate:.1} pictures/s, {} left", clock(left)));
+            }
+            (_, _, None) if standing.total > 0 && standing.done == 0 => {
+                say(Role::Faint, "measuring the speed…");
+            }
+            _ => {}
+        }
         match (&standing.ended, self.asking, self.cancelling) {
-            (Some(RunEnd::Finished(report)), ..) => {
-                lines.push((Role::Good, format!("finished: {report}")));
-            }
-            (Some(RunEnd::Cancelled), ..) => {
-                let text = "cancelled; the next run goes on from here".to_owned();
-                lines.push((Role::Warning, text));
-            }
-            (Some(RunEnd::Failed(reason)), ..) => {
-                let text = format!("failed: {reason}");
-                lines.extend(wrap(&text, columns).into_iter().map(|line| (Role::Bad, line)));
-            }
             (None, true, _) => {
                 let text = "Stop the run? What is done stays, and the next run goes on from there.";
-                lines.extend(wrap(text, columns).into_iter().map(|line| (Role::Warning, line)));
+                say(Role::Normal, "");
+                say(Role::Warning, text);
+                // The question must be seen even where little else fits.
+                return lines;
             }
-            (None, _, true) => lines.push((Role::Warning, "stopping…".to_owned())),
+            (None, _, true) => say(Role::Warning, "stopping after this picture…"),
             _ => {}
+        }
+        say(Role::Normal, "");
+        if let Some(RunEnd::Finished { report, sentence, notes }) = &standing.ended {
+            say(Role::Strong, sentence);
+            say(Role::Normal, &format!("report {report}"));
+            notes.iter().for_each(|note| say(Role::Warning, note));
+        } else if standing.total > 0 {
+            let changed = format!(
+                "{} decisions changed so far in {} pictures",
+                standing.changes, standing.images_changed
+            );
+            say(Role::Strong, &changed);
+            if standing.moved > 0 {
+                let text = format!("{} detections only moved to another slot", standing.moved);
+                say(Role::Normal, &text);
+            }
+        }
+        if standing.left_out > 0 {
+            let why = standing.last_left_out.as_deref().unwrap_or_default();
+            say(Role::Warning, &format!("{} left out; last: {why}", standing.left_out));
         }
         lines
     }
 }
 
+fn keymap() -> KeyMap<Msg> {
+    KeyMap::new()
+        .bind(
+            RUNNING,
+            "r enter",
+            "review",
+            "review",
+            "review what was found so far; the run goes on",
+            Msg::Leave(Leave::Review),
+        )
+        .bind(RUNNING, "c", "cancel", "cancel", "stop the run; what is done stays", Msg::Cancel)
+        .bind(
+            RUNNING,
+            "q esc",
+            "back",
+            "back",
+            "to the overview; the run goes on",
+            Msg::Leave(Leave::Back),
+        )
+        .bind(ASKING, "y", "cancel-yes", "stop it", "stop the run", Msg::CancelYes)
+        .bind(ASKING, "n q esc", "cancel-no", "go on", "let it go on", Msg::CancelNo)
+        .bind(
+            ENDED,
+            "r enter",
+            "review-found",
+            "review",
+            "review what was found",
+            Msg::Leave(Leave::Review),
+        )
+        .bind(
+            ENDED,
+            "p",
+            "run-again",
+            "run again",
+            "run again; what was done is remembered",
+            Msg::Leave(Leave::Again),
+        )
+        .bind(ENDED, "q esc", "leave", "back", "to the overview", Msg::Leave(Leave::Back))
+        .bind(
+            NO_RUNTIME,
+            "i",
+            "install",
+            "fetch it",
+            "fetch ONNX Runtime with pip, check its hash, then run",
+            Msg::Leave(Leave::Install),
+        )
+        .bind(
+            NO_RUNTIME,
+            "q esc",
+            "leave-unfetched",
+            "back",
+            "to the overview; nothing is fetched",
+            Msg::Leave(Leave::Back),
+        )
+}
+
 /// A bar with a share behind it.
-fn bar(done: usize, total: usize, columns: usize) -> String {
-    let room = columns.saturating_sub(6).min(60);
+fn bar(done: u64, total: u64, columns: usize) -> String {
+    let room = columns.saturating_sub(6).min(60) as u64;
     let filled = (done * room).checked_div(total).unwrap_or(0).min(room);
     let percent = (done * 100).checked_div(total).unwrap_or(0).min(100);
-    format!("{}{} {percent:>3}%", "█".repeat(filled), "░".repeat(room - filled))
+    let cells = |cell: &str, count: u64| cell.repeat(usize::try_from(count).unwrap_or(0));
+    format!("{}{} {percent:>3}%", cells("█", filled), cells("░", room - filled))
 }
 
 /// `4:05` or `1:04:05`.
@@ -241,13 +326,9 @@ impl Screen for Progress {
     type Msg = Msg;
     type Effect = Effect;
 
-    fn update(&mut self, msg: Msg, now: Duration) -> Vec<Effect> {
-        self.now = now;
+    fn update(&mut self, msg: Msg, _now: Duration) -> Vec<Effect> {
         match msg {
             Msg::Standing(standing) => {
-                if self.first.is_none() && standing.done > self.standing.done {
-                    self.first = Some((now, standing.done));
-                }
                 self.asking &= standing.ended.is_none();
                 self.standing = *standing;
             }
@@ -258,14 +339,15 @@ impl Screen for Progress {
                 (self.asking, self.cancelling) = (false, true);
                 return vec![Effect::Cancel];
             }
-            Msg::Tick => {}
         }
         Vec::new()
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, look: &Look) {
         let columns = usize::from(area.width);
-        let title = Line::styled("parity", look.theme.style(Role::Strong));
+        let [reference, candidate] = &self.standing.sides;
+        let title = format!("parity  {reference} against {candidate}");
+        let title = Line::styled(fit_middle(&title, columns), look.theme.style(Role::Strong));
         frame.buffer_mut().set_line(area.x, area.y, &title, area.width);
         let rows = area.y + 1..area.bottom().saturating_sub(1);
         for (row, (role, text)) in rows.zip(self.lines(columns)) {
@@ -281,19 +363,16 @@ impl Screen for Progress {
     }
 
     fn mode(&self) -> Modes {
-        if self.asking { ASKING } else { RUNNING }
+        match &self.standing.ended {
+            Some(RunEnd::NoRuntime { .. }) => NO_RUNTIME,
+            Some(_) => ENDED,
+            None if self.asking => ASKING,
+            None => RUNNING,
+        }
     }
 
     fn is_finished(&self) -> bool {
         self.leave.is_some()
-    }
-
-    fn input(&self, input: Input) -> Option<Msg> {
-        matches!(input, Input::Tick).then_some(Msg::Tick)
-    }
-
-    fn tick_every(&self) -> Option<Duration> {
-        self.standing.ended.is_none().then_some(Duration::from_secs(1))
     }
 }
 
@@ -303,69 +382,113 @@ mod tests {
     use crate::tui::headless;
     use crate::tui::theme::Theme;
 
-    fn standing(done: usize) -> Standing {
+    fn standing(done: u64) -> Standing {
         Standing {
-            phase: "running both artifacts".to_owned(),
+            sides: ["detector.fp32.onnx".to_owned(), "detector.int8.onnx".to_owned()],
+            phase: "running both artifacts",
             total: 200,
             done,
-            resumed: 3,
+            remembered: 3,
             left_out: 1,
             last_left_out: Some("images/x.jpg: it is cut off".to_owned()),
             changes: 12,
             moved: 40,
             images_changed: 9,
+            per_second: Some(2.04),
+            remaining: Some(Duration::from_secs(83)),
             ended: None,
         }
     }
 
-    fn tell(progress: &mut Progress, standing: Standing, seconds: u64) -> Vec<Effect> {
-        progress.update(Msg::Standing(Box::new(standing)), Duration::from_secs(seconds))
+    fn ended(end: RunEnd) -> Standing {
+        Standing { ended: Some(end), ..standing(200) }
+    }
+
+    fn shot(progress: &Progress, (columns, rows): (u16, u16), theme: Theme) -> String {
+        let dump = headless::draw(progress, columns, rows, &Look::plain(theme));
+        if theme.is_mono() { dump.text } else { dump.with_styles() }
     }
 
     #[test]
     fn frames() {
-        for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
+        for size in [(40, 12), (80, 24), (120, 40)] {
             for theme in [Theme::MONO, Theme::COLOUR] {
-                let mut progress = Progress::new(standing(10));
-                tell(&mut progress, standing(11), 10);
-                tell(&mut progress, standing(31), 20);
                 let palette = if theme.is_mono() { "mono" } else { "colour" };
-                let dump = headless::draw(&progress, columns, rows, &Look::plain(theme));
-                let text = if theme.is_mono() { dump.text } else { dump.with_styles() };
-                insta::assert_snapshot!(format!("progress_{columns}x{rows}_{palette}"), text);
+                let mut progress = Progress::new(standing(31));
+                insta::assert_snapshot!(
+                    format!("progress_{}x{}_{palette}", size.0, size.1),
+                    shot(&progress, size, theme)
+                );
+                progress.update(Msg::Cancel, Duration::ZERO);
+                insta::assert_snapshot!(
+                    format!("progress_asking_{}x{}_{palette}", size.0, size.1),
+                    shot(&progress, size, theme)
+                );
             }
+        }
+        let ends = [
+            (
+                "finished",
+                RunEnd::Finished {
+                    report: "a-b.json".to_owned(),
+                    sentence:
+                        "59 = 59 detections, yet 20 decisions by slot and 18 of 48 pictures changed"
+                            .to_owned(),
+                    notes: vec!["outputs are no longer remembered: the disk is full".to_owned()],
+                },
+            ),
+            ("cancelled", RunEnd::Cancelled),
+            ("failed", RunEnd::Failed("nothing was compared; reference: refused".to_owned())),
+            (
+                "no_runtime",
+                RunEnd::NoRuntime {
+                    problem: "ONNX Runtime is not installed".to_owned(),
+                    offer: "ONNX Runtime 1.2 from the Python package index, 20 MB".to_owned(),
+                },
+            ),
+        ];
+        for (name, end) in ends {
+            let progress = Progress::new(ended(end));
+            insta::assert_snapshot!(
+                format!("progress_{name}_40x12_mono"),
+                shot(&progress, (40, 12), Theme::MONO)
+            );
         }
     }
 
     #[test]
-    fn speed_is_of_this_sitting_and_never_divides_by_nothing() {
-        let mut progress = Progress::new(standing(100));
-        assert_eq!((progress.rate(), progress.eta()), (None, None));
-        tell(&mut progress, standing(101), 5);
-        assert_eq!(progress.rate(), None);
-        tell(&mut progress, standing(121), 15);
-        assert_eq!(progress.rate(), Some(2.0));
-        assert_eq!(progress.eta().map(clock), Some("0:39".to_owned()));
+    fn a_bar_and_a_clock_never_divide_by_nothing() {
         assert_eq!(bar(0, 0, 40).trim_start_matches('░'), "   0%");
+        assert_eq!(bar(300, 200, 10), "████ 100%");
         assert_eq!(clock(Duration::from_secs(3845)), "1:04:05");
+        assert_eq!(clock(Duration::from_secs(39)), "0:39");
     }
 
     #[test]
     fn cancelling_asks_first_and_leaving_does_not_cancel() {
         let mut progress = Progress::new(standing(1));
-        assert!(progress.update(Msg::Cancel, Duration::ZERO).is_empty());
-        assert_eq!(progress.mode(), ASKING);
-        progress.update(Msg::CancelNo, Duration::ZERO);
-        assert_eq!(progress.mode(), RUNNING);
-        progress.update(Msg::Cancel, Duration::ZERO);
-        assert_eq!(progress.update(Msg::CancelYes, Duration::ZERO), [Effect::Cancel]);
-        let mut ended = standing(5);
-        ended.ended = Some(RunEnd::Cancelled);
-        tell(&mut progress, ended, 1);
-        progress.update(Msg::Cancel, Duration::ZERO);
-        assert_eq!(progress.mode(), RUNNING, "nothing to cancel any more");
-        progress.update(Msg::Leave(Leave::Review), Duration::ZERO);
+        let mut tell = |msg: Msg| (progress.update(msg, Duration::ZERO), progress.mode());
+        assert_eq!(tell(Msg::Cancel), (Vec::new(), ASKING));
+        assert_eq!(tell(Msg::CancelNo), (Vec::new(), RUNNING));
+        tell(Msg::Cancel);
+        assert_eq!(tell(Msg::CancelYes), (vec![Effect::Cancel], RUNNING));
+        assert_eq!(tell(Msg::Cancel), (Vec::new(), RUNNING), "it is being cancelled already");
+        assert_eq!(tell(Msg::Standing(Box::new(ended(RunEnd::Cancelled)))), (Vec::new(), ENDED));
+        assert_eq!(tell(Msg::Cancel).1, ENDED, "nothing to cancel any more");
+        assert!(tell(Msg::Leave(Leave::Review)).0.is_empty());
         assert!(progress.is_finished() && progress.left() == Leave::Review);
-        assert_eq!(progress.keymap().problems(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_can_be_done_follows_the_end_and_every_key_is_listed() {
+        assert_eq!(keymap().problems(), Vec::<String>::new());
+        let can = |standing: Standing, name: &str| {
+            let progress = Progress::new(standing);
+            progress.keys.in_mode(progress.mode()).any(|binding| binding.name == name)
+        };
+        assert!(can(standing(1), "cancel") && !can(standing(1), "run-again"));
+        assert!(can(ended(RunEnd::Cancelled), "run-again"));
+        let missing = RunEnd::NoRuntime { problem: String::new(), offer: String::new() };
+        assert!(can(ended(missing.clone()), "install") && !can(ended(missing), "review-found"));
     }
 }

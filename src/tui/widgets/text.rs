@@ -1,6 +1,19 @@
 //! Text that fits its cells.
 
+use ratatui::layout::Rect;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// A rectangle in the middle of `area`, no larger than it.
+pub fn popup(area: Rect, columns: u16, rows: u16) -> Rect {
+    let width = columns.min(area.width);
+    let height = rows.min(area.height);
+    Rect {
+        x: area.x + (area.width - width) / 2,
+        y: area.y + (area.height - height) / 2,
+        width,
+        height,
+    }
+}
 
 /// Columns `text` takes.
 pub fn width(text: &str) -> usize {

@@ -6,9 +6,6 @@
 
 use super::layout::*;
 
-/// Relative change that passes when nothing else is said.
-pub(in crate::sighted) const DEFAULT_MARGIN: f64 = 0.10;
-
 /// One thing that got worse.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub(in crate::sighted) struct Regression {

@@ -276,6 +276,11 @@ impl ReportBuilder {
         self.entries.len()
     }
 
+    /// The fixture pushed last: its row, and what changed in it.
+    pub(in crate::sighted) fn latest(&self) -> Option<(&FixtureRow, &[Item])> {
+        self.entries.last().map(|entry| (&entry.row, entry.items.as_slice()))
+    }
+
     /// Decisions of the fixtures pushed so far.
     pub(in crate::sighted) fn so_far(&self) -> &Sweep {
         &self.sweep

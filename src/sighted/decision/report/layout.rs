@@ -9,11 +9,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Detections are listed in a report from this confidence on: a near miss below the lowest threshold of
-/// the sweep. Lower when the recommended threshold is lower still: read
-/// [`Extension::detection_floor`], not this.
-pub(in crate::sighted) const DETECTION_FLOOR: f64 = 0.20;
-
 /// One value for each side of a comparison; `a` is the reference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::sighted) struct Sides<T> {

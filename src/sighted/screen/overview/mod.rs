@@ -21,6 +21,7 @@ use std::time::Duration;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Clear};
 
 use crate::domain::escape::escape;
 use crate::tui::help::hint_bar;
@@ -29,7 +30,7 @@ use crate::tui::screen::{Input, Look, MouseKind, Screen};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::input::{Edit, TextInput};
 use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::text::{fit, fit_middle};
+use crate::tui::widgets::text::{fit, fit_middle, popup, width};
 
 use facts::{ArtifactFact, Fact, FixturesFact, RecordFact, RunFact, ShardFact};
 
@@ -40,8 +41,8 @@ pub(in crate::sighted) enum Choice {
     Quit,
     /// Review a report, by file name.
     Review(String),
-    /// Run parity, or look at the run that is going on.
-    Parity,
+    /// Run parity with this candidate, counted from 0 as configured, or look at the run that is going on.
+    Parity(usize),
     /// Label: rater and shard as typed.
     Label {
         /// Who.
@@ -74,8 +75,19 @@ pub(in crate::sighted) enum Msg {
     Fact(Fact),
     /// Everything was read.
     Complete,
-    /// How the run that is going on stands, in words.
-    Run(Option<String>),
+    /// How the run behind the screens stands.
+    Run(RunLine),
+}
+
+/// The run behind the screens, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::sighted) struct RunLine {
+    /// How it stands; escaped.
+    pub text: String,
+    /// How that looks.
+    pub role: Role,
+    /// It has not ended.
+    pub going: bool,
 }
 
 /// Actions.
@@ -83,13 +95,32 @@ pub(in crate::sighted) enum Msg {
 pub(in crate::sighted) enum Act {
     Step(isize),
     Review,
+    Parity,
     Open(Choice),
     Label,
     Quit,
+    QuitYes,
+    Close,
+    MenuStep(isize),
+    MenuChoose,
+}
+
+/// What has the keyboard.
+#[derive(Debug, Clone, PartialEq)]
+enum Mode {
+    Browse,
+    /// Rater and shard are typed.
+    Prompt(TextInput),
+    /// Which candidate parity runs with.
+    Candidate(ListState),
+    /// Leaving would stop the run.
+    AskQuit,
 }
 
 const BROWSE: Modes = Modes::only(0);
 const PROMPT: Modes = Modes::only(1);
+const CANDIDATE: Modes = Modes::only(2);
+const ASK_QUIT: Modes = Modes::only(3);
 
 /// The state.
 pub(in crate::sighted) struct Overview {
@@ -100,19 +131,25 @@ pub(in crate::sighted) struct Overview {
     shards: Option<Vec<ShardFact>>,
     records: Option<(Vec<RecordFact>, usize)>,
     list: ListState,
-    prompt: Option<TextInput>,
+    mode: Mode,
     notice: Option<(Role, String)>,
-    run: Option<String>,
+    run: Option<RunLine>,
     rater: String,
+    candidates: Vec<String>,
     complete: bool,
     choice: Option<Choice>,
     keys: KeyMap<Msg>,
-    size: (u16, u16),
 }
 
 impl Overview {
-    /// An overview of the workspace at `root`; `rater` is offered for labelling, `said` is shown at first.
-    pub(in crate::sighted) fn new(root: &str, rater: &str, said: Option<String>) -> Self {
+    /// An overview of the workspace at `root`; `rater` is offered for labelling, one of `candidates` for
+    /// parity, `said` is shown at first.
+    pub(in crate::sighted) fn new(
+        root: &str,
+        rater: &str,
+        candidates: Vec<String>,
+        said: Option<String>,
+    ) -> Self {
         Self {
             root: escape(root).into_owned(),
             artifacts: None,
@@ -121,14 +158,14 @@ impl Overview {
             shards: None,
             records: None,
             list: ListState::default(),
-            prompt: None,
+            mode: Mode::Browse,
             notice: said.map(|said| (Role::Warning, said)),
             run: None,
             rater: rater.to_owned(),
+            candidates,
             complete: false,
             choice: None,
             keys: keymap(),
-            size: (80, 24),
         }
     }
 
@@ -142,7 +179,12 @@ impl Overview {
             Fact::Artifacts(artifacts) => self.artifacts = Some(artifacts),
             Fact::Fixtures(fixtures) => self.fixtures = Some(fixtures),
             Fact::Runs(runs) => {
+                let is_new = self.runs.as_ref().is_some_and(|before| before.len() < runs.len());
                 self.list.set_len(runs.len());
+                if is_new {
+                    // The report of the run that has just ended is the first.
+                    self.list.cursor = 0;
+                }
                 self.runs = Some(runs);
             }
             Fact::Shards(shards) => self.shards = Some(shards),
@@ -154,7 +196,23 @@ impl Overview {
         self.notice = None;
         match act {
             Act::Step(rows) => self.list.step(rows),
-            Act::Quit => self.choice = Some(Choice::Quit),
+            Act::Quit if self.is_running() => self.mode = Mode::AskQuit,
+            Act::Quit | Act::QuitYes => self.choice = Some(Choice::Quit),
+            Act::Close => self.mode = Mode::Browse,
+            Act::Parity if self.is_running() || self.candidates.len() < 2 => {
+                self.choice = Some(Choice::Parity(0));
+            }
+            Act::Parity => self.mode = Mode::Candidate(ListState::new(self.candidates.len())),
+            Act::MenuStep(rows) => {
+                if let Mode::Candidate(list) = &mut self.mode {
+                    list.step(rows);
+                }
+            }
+            Act::MenuChoose => {
+                if let Mode::Candidate(list) = &self.mode {
+                    self.choice = Some(Choice::Parity(list.cursor));
+                }
+            }
             Act::Open(choice) => self.choice = Some(choice),
             Act::Label => {
                 let shard = self
@@ -163,7 +221,7 @@ impl Overview {
                     .flatten()
                     .find(|fact| fact.raters.iter().all(|(.., sealed)| !sealed))
                     .map_or_else(|| "1/1".to_owned(), |fact| fact.shard.to_string());
-                self.prompt = Some(TextInput::new(&format!("{} {shard}", self.rater)));
+                self.mode = Mode::Prompt(TextInput::new(&format!("{} {shard}", self.rater)));
             }
             Act::Review => match self.runs.as_ref().and_then(|runs| runs.get(self.list.cursor)) {
                 Some(RunFact { file, found: Ok(_) }) => {
@@ -181,12 +239,11 @@ impl Overview {
     }
 
     fn take_input(&mut self, input: Input) {
-        match (input, &mut self.prompt) {
-            (Input::Resize { width, height }, _) => self.size = (width, height),
-            (Input::Paste(text), Some(field)) => field.paste(&text),
-            (Input::Text(key), Some(field)) => match field.key(key) {
+        match (input, &mut self.mode) {
+            (Input::Paste(text), Mode::Prompt(field)) => field.paste(&text),
+            (Input::Text(key), Mode::Prompt(field)) => match field.key(key) {
                 Edit::Going => {}
-                Edit::Cancelled => self.prompt = None,
+                Edit::Cancelled => self.mode = Mode::Browse,
                 Edit::Done => {
                     let text = field.text();
                     let mut words = text.split_whitespace();
@@ -203,7 +260,7 @@ impl Overview {
                     }
                 }
             },
-            (Input::Mouse(mouse), None) => match mouse.kind {
+            (Input::Mouse(mouse), Mode::Browse) => match mouse.kind {
                 MouseKind::ScrollUp => self.list.step(-1),
                 MouseKind::ScrollDown => self.list.step(1),
                 MouseKind::Press | MouseKind::Drag => {}
@@ -229,8 +286,8 @@ fn keymap() -> KeyMap<Msg> {
             "p",
             "parity",
             "run parity",
-            "run parity, or look at the run that is going on",
-            open(Choice::Parity),
+            "run parity behind the screens, or look at the run",
+            Msg::Act(Act::Parity),
         )
         .bind(BROWSE, "l", "label", "label", "label a shard, blind", Msg::Act(Act::Label))
         .bind(
@@ -270,6 +327,21 @@ fn keymap() -> KeyMap<Msg> {
         .bind(BROWSE, "k up", "previous-run", "", "previous run", Msg::Act(Act::Step(-1)))
         .bind(BROWSE, "f5 R", "again", "", "read everything again", open(Choice::Again))
         .bind(BROWSE, "q esc", "quit", "quit", "leave", Msg::Act(Act::Quit))
+        .bind(CANDIDATE, "enter space p", "run", "run", "run it", Msg::Act(Act::MenuChoose))
+        .bind(CANDIDATE, "j down", "next-candidate", "", "next", Msg::Act(Act::MenuStep(1)))
+        .bind(
+            CANDIDATE,
+            "k up",
+            "previous-candidate",
+            "",
+            "previous",
+            Msg::Act(Act::MenuStep(-1)),
+        )
+        .bind(CANDIDATE, "q esc", "close", "close", "run nothing", Msg::Act(Act::Close))
+        .bind(ASK_QUIT, "y", "quit-yes", "stop it and quit", "stop the run and leave", {
+            Msg::Act(Act::QuitYes)
+        })
+        .bind(ASK_QUIT, "n q esc", "quit-no", "stay", "let it go on", Msg::Act(Act::Close))
 }
 
 impl Screen for Overview {
@@ -282,7 +354,7 @@ impl Screen for Overview {
             Msg::Input(input) => self.take_input(input),
             Msg::Fact(fact) => self.fact(fact),
             Msg::Complete => self.complete = true,
-            Msg::Run(run) => self.run = run,
+            Msg::Run(run) => self.run = Some(run),
         }
         Vec::new()
     }
@@ -295,16 +367,18 @@ impl Screen for Overview {
         let body = Rect { y: 1, height: area.height.saturating_sub(3), ..area };
         self.body(frame, body, theme);
         let status = Rect { y: area.bottom() - 2, height: 1, ..area };
-        if let Some(field) = &self.prompt {
+        if let Mode::Prompt(field) = &self.mode {
             let label = match &self.notice {
                 Some((_, text)) => format!("{text}: "),
                 None => "rater and shard: ".to_owned(),
             };
             field.render(&label, status, frame.buffer_mut());
         } else {
+            let asked = "A run is going on. Leaving stops it; what is done stays. Leave?";
             let (role, text) = match (&self.notice, &self.run, self.complete) {
+                _ if self.mode == Mode::AskQuit => (Role::Warning, asked.to_owned()),
                 (Some((role, text)), ..) => (*role, text.clone()),
-                (None, Some(run), _) => (Role::Strong, format!("run going on: {run}")),
+                (None, Some(run), _) => (run.role, run.text.clone()),
                 (None, None, false) => (Role::Faint, "reading the workspace…".to_owned()),
                 (None, None, true) => (Role::Faint, String::new()),
             };
@@ -314,6 +388,9 @@ impl Screen for Overview {
         let hints = Rect { y: area.bottom() - 1, height: 1, ..area };
         let bar = hint_bar(&self.keys, self.mode(), area.width, theme);
         frame.render_widget(bar, hints);
+        if let Mode::Candidate(list) = &self.mode {
+            self.candidate_menu(list, frame, area, theme);
+        }
     }
 
     fn keymap(&self) -> &KeyMap<Msg> {
@@ -321,7 +398,12 @@ impl Screen for Overview {
     }
 
     fn mode(&self) -> Modes {
-        if self.prompt.is_some() { PROMPT } else { BROWSE }
+        match self.mode {
+            Mode::Browse => BROWSE,
+            Mode::Prompt(_) => PROMPT,
+            Mode::Candidate(_) => CANDIDATE,
+            Mode::AskQuit => ASK_QUIT,
+        }
     }
 
     fn is_finished(&self) -> bool {
@@ -329,19 +411,39 @@ impl Screen for Overview {
     }
 
     fn takes_text(&self) -> bool {
-        self.prompt.is_some()
+        matches!(self.mode, Mode::Prompt(_))
     }
 
     fn input(&self, input: Input) -> Option<Msg> {
         match input {
-            Input::Paste(_) if self.prompt.is_none() => None,
-            Input::Tick | Input::Graphics(_) => None,
+            Input::Paste(_) if !self.takes_text() => None,
+            Input::Tick | Input::Graphics(_) | Input::Resize { .. } => None,
             other => Some(Msg::Input(other)),
         }
     }
 }
 
 impl Overview {
+    fn is_running(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.going)
+    }
+
+    fn candidate_menu(&self, list: &ListState, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
+        let names: Vec<_> = self.candidates.iter().map(|name| escape(name)).collect();
+        let title = " run parity with ";
+        let widest = names.iter().map(|name| width(name)).max().unwrap_or(0).max(title.len()) + 4;
+        let rows = u16::try_from(names.len()).unwrap_or(u16::MAX).saturating_add(2);
+        let area = popup(area, u16::try_from(widest).unwrap_or(u16::MAX), rows);
+        frame.render_widget(Clear, area);
+        let block = Block::bordered().title(title);
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        let columns = usize::from(inner.width.saturating_sub(2));
+        list.render(inner, frame.buffer_mut(), theme, |row| {
+            Line::from(names.get(row).map(|name| fit_middle(name, columns)).unwrap_or_default())
+        });
+    }
+
     /// The sections, the list of runs in what room is left.
     fn body(&self, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
         let columns = usize::from(area.width);

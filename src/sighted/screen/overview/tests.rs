@@ -82,7 +82,12 @@ fn facts() -> Vec<Fact> {
 }
 
 fn overview(facts: Vec<Fact>) -> Overview {
-    let mut overview = Overview::new("/home/ada/litter\u{202e}", "ada", None);
+    let mut overview = Overview::new(
+        "/home/ada/litter\u{202e}",
+        "ada",
+        vec!["models/detector.int8.onnx".to_owned()],
+        None,
+    );
     for fact in facts {
         overview.update(Msg::Fact(fact), Duration::ZERO);
     }
@@ -131,7 +136,7 @@ fn every_screen_is_one_key_away() {
     assert_eq!(keymap().problems(), Vec::<String>::new());
     for (key, choice) in [
         ("r", Choice::Review("b.json".to_owned())),
-        ("p", Choice::Parity),
+        ("p", Choice::Parity(0)),
         ("s", Choice::Score),
         ("t", Choice::Sign),
         ("c", Choice::Records),
@@ -180,4 +185,62 @@ fn sizes_for_people() {
     ] {
         assert_eq!(size(bytes), text);
     }
+}
+
+fn with_candidates(names: &[&str]) -> Overview {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    Overview::new("/w", "ada", names, None)
+}
+
+fn tell_run(overview: &mut Overview, going: bool) {
+    let text = "run going on: 12 of 48 pictures, 5 changed: p looks".to_owned();
+    let line = RunLine { text, role: Role::Strong, going };
+    overview.update(Msg::Run(line), Duration::ZERO);
+}
+
+#[test]
+fn one_of_several_candidates_is_chosen_and_a_run_that_goes_on_is_looked_at() {
+    let mut one = with_candidates(&["int8.onnx", "evil\u{1b}[2J.onnx"]);
+    keys(&mut one, "p");
+    let text = headless::draw(&one, 40, 12, &Look::plain(Theme::MONO)).text;
+    insta::assert_snapshot!("candidates_40x12_mono", text);
+    keys(&mut one, "j enter");
+    assert_eq!(one.choice(), Choice::Parity(1));
+    let mut closed = with_candidates(&["int8.onnx", "fp16.onnx"]);
+    keys(&mut closed, "p esc");
+    assert!(!closed.is_finished());
+    tell_run(&mut closed, true);
+    keys(&mut closed, "p");
+    assert_eq!(closed.choice(), Choice::Parity(0), "there is nothing to choose");
+}
+
+#[test]
+fn leaving_asks_while_a_run_goes_on_and_only_then() {
+    let mut running = with_candidates(&["int8.onnx"]);
+    tell_run(&mut running, true);
+    let text = headless::draw(&running, 80, 24, &Look::plain(Theme::MONO)).text;
+    assert!(text.contains("12 of 48 pictures, 5 changed"), "{text}");
+    keys(&mut running, "q");
+    let text = headless::draw(&running, 80, 24, &Look::plain(Theme::MONO)).text;
+    assert!(!running.is_finished() && text.contains("Leaving stops it"), "{text}");
+    keys(&mut running, "n");
+    assert!(!running.is_finished());
+    tell_run(&mut running, false);
+    keys(&mut running, "q");
+    assert_eq!(running.choice(), Choice::Quit);
+    let mut insisting = with_candidates(&["int8.onnx"]);
+    tell_run(&mut insisting, true);
+    keys(&mut insisting, "q y");
+    assert_eq!(insisting.choice(), Choice::Quit);
+}
+
+#[test]
+fn the_report_of_a_run_that_has_just_ended_is_under_the_cursor() {
+    let mut overview = overview(facts());
+    keys(&mut overview, "j");
+    overview.update(Msg::Fact(Fact::Runs(vec![run("b.json", 1, 0)])), Duration::ZERO);
+    let more = vec![run("new.json", 1, 0), run("b.json", 1, 0)];
+    overview.update(Msg::Fact(Fact::Runs(more)), Duration::ZERO);
+    keys(&mut overview, "r");
+    assert_eq!(overview.choice(), Choice::Review("new.json".to_owned()));
 }

@@ -23,6 +23,7 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ratatui::Frame;
@@ -32,7 +33,7 @@ use crate::domain::shard::RaterName;
 use crate::sighted::review::desk::Desk;
 use crate::sighted::review::material::Material;
 use crate::sighted::review::recorder::Reply;
-use crate::sighted::review::verdict::{Ledger, ReviewEvent};
+use crate::sighted::review::verdict::ReviewEvent;
 use crate::sighted::runs::verdicts::{LoggedEvent, ledger_of};
 use crate::tui::keymap::{KeyMap, Modes};
 use crate::tui::picture::PictureId;
@@ -55,7 +56,7 @@ pub(in crate::sighted) enum Msg {
     /// The report was read, or cannot be.
     Loaded(Box<Result<Material, String>>),
     /// The run that is going on found more.
-    Grown(Box<Material>),
+    Grown(Arc<Material>),
     /// The writer said something.
     Recorded(Reply),
     /// A picture is ready.
@@ -73,7 +74,7 @@ pub(in crate::sighted) enum Effect {
     /// Write this; the reply names the number.
     Write(u64, ReviewEvent),
     /// Pictures may be asked for that were not known before.
-    Learn(Box<Material>),
+    Learn(Arc<Material>),
     /// Give this text to the clipboard and to a file.
     Copy(String),
 }
@@ -143,7 +144,7 @@ pub(in crate::sighted) struct ReviewScreen {
     start: Start,
     /// None until report and log were read.
     desk: Option<Desk>,
-    material: Option<Result<Material, String>>,
+    material: Option<Result<Arc<Material>, String>>,
     log: Option<Vec<LoggedEvent>>,
     read_only: Option<String>,
     size: (u16, u16),
@@ -202,14 +203,16 @@ impl ReviewScreen {
         }
     }
 
-    /// What stands when the screen is left.
-    pub(in crate::sighted) fn ledger(&self) -> Option<&Ledger> {
-        self.desk.as_ref().map(|desk| &desk.ledger)
-    }
-
     /// Events that never reached the disk.
     pub(in crate::sighted) fn unsaved(&self) -> usize {
         self.unsaved.len() + usize::from(self.saving.is_some())
+    }
+
+    /// Something lies over the picture.
+    fn is_covered(&self) -> bool {
+        let is_line = |prompt: &Prompt| *prompt != Prompt::Filter;
+        !matches!(&self.mode, Mode::Browse)
+            && !matches!(&self.mode, Mode::Prompt(prompt, _) if is_line(prompt))
     }
 
     fn say(&mut self, role: Role, text: impl Into<String>) {
@@ -226,7 +229,7 @@ impl ReviewScreen {
         };
         let ledger = ledger_of(log, &self.start.reviewer);
         let mut desk =
-            Desk::new(material.clone(), ledger, self.start.seed, self.start.hidden_sides);
+            Desk::new(Arc::clone(material), ledger, self.start.seed, self.start.hidden_sides);
         let mut not_found = None;
         if let Some(at) = &self.start.at {
             match desk.queue.look_up(&desk.material, at) {
@@ -235,7 +238,7 @@ impl ReviewScreen {
             }
         }
         let opened = desk.opened();
-        let learn = Effect::Learn(Box::new(material.clone()));
+        let learn = Effect::Learn(Arc::clone(material));
         self.material = None;
         self.desk = Some(desk);
         if let Some(at) = not_found {
@@ -249,22 +252,27 @@ impl ReviewScreen {
     }
 
     fn loaded(&mut self, material: Result<Material, String>) -> Vec<Effect> {
-        self.material = Some(material);
+        self.material = Some(material.map(Arc::new));
         self.begin()
     }
 
     /// The run found more: the queue grows, the place stays.
-    fn grown(&mut self, material: Material) -> Vec<Effect> {
-        self.live = material.report.is_none();
-        let learn = Effect::Learn(Box::new(material.clone()));
+    fn grown(&mut self, material: Arc<Material>) -> Vec<Effect> {
+        let was_live = std::mem::replace(&mut self.live, material.report.is_none());
+        let learn = Effect::Learn(Arc::clone(&material));
         match &mut self.desk {
             Some(desk) => {
                 let was_empty = desk.queue.item().is_none();
-                desk.material = material;
-                desk.rebuild();
+                desk.grow(material);
+                if was_live && !self.live {
+                    self.say(Role::Good, "the run is finished: this is its report");
+                }
                 let mut effects = vec![learn];
                 if was_empty {
                     effects.extend(self.arrive());
+                } else if was_live != self.live {
+                    // The report's totals may bring a line above the picture, which moves it.
+                    effects.extend(self.refresh());
                 }
                 effects
             }
@@ -345,8 +353,12 @@ impl ReviewScreen {
     fn go_on(&mut self) -> Vec<Effect> {
         let Some(desk) = &mut self.desk else { return Vec::new() };
         let found = desk.queue.go_to_undecided(&desk.material, &desk.ledger, false);
-        if !found && !self.live {
-            self.mode = Mode::Tally;
+        match (found, self.live) {
+            (true, _) => {}
+            (false, true) => {
+                self.say(Role::Faint, "everything found so far has a verdict; the run goes on");
+            }
+            (false, false) => self.mode = Mode::Tally,
         }
         self.arrive()
     }
@@ -359,7 +371,7 @@ impl Screen for ReviewScreen {
     fn update(&mut self, msg: Msg, _now: Duration) -> Vec<Effect> {
         match msg {
             Msg::Loaded(material) => self.loaded(*material),
-            Msg::Grown(material) => self.grown(*material),
+            Msg::Grown(material) => self.grown(material),
             Msg::Recorded(reply) => self.recorded(reply),
             Msg::Picture(answer) => {
                 let [first, second] = &mut self.pictures;
@@ -432,12 +444,11 @@ impl Screen for ReviewScreen {
     }
 
     fn picture_token(&self) -> u64 {
-        let covered = !matches!(self.mode, Mode::Browse | Mode::Prompt(..));
         self.pictures[0]
             .token()
             .wrapping_mul(31)
             .wrapping_add(self.pictures[1].token())
-            .wrapping_add(u64::from(covered))
+            .wrapping_add(u64::from(self.is_covered()))
     }
 }
 

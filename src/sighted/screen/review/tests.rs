@@ -495,7 +495,7 @@ fn a_growing_run_keeps_the_place() {
     let mut grown = Material::from_report(&report, None, std::path::Path::new("/w/fixtures"))
         .expect("reviewable");
     grown.comparison = sitting.desk().material.comparison;
-    sitting.send(Msg::Grown(Box::new(grown)));
+    sitting.send(Msg::Grown(Arc::new(grown)));
     assert_eq!(sitting.desk().item().expect("an item").key, item);
     assert_eq!(sitting.desk().queue.len(), 5);
     assert!(sitting.text().contains("run going on"));

@@ -10,12 +10,13 @@ use super::{Menu, Mode, Notice, Prompt, ReviewScreen, Shows, panel};
 use crate::domain::escape::escape;
 use crate::domain::label::NotPhotograph;
 use crate::sighted::review::desk::Desk;
+use crate::sighted::review::queue::FILTER_WORDS;
 use crate::sighted::review::tally::{Tally, parity_warning};
 use crate::sighted::review::verdict::Verdict;
 use crate::tui::help::hint_bar;
 use crate::tui::screen::{Look, Screen as _};
 use crate::tui::theme::{Role, Theme};
-use crate::tui::widgets::text::{fit, width, wrap};
+use crate::tui::widgets::text::{fit, pad, popup, width, wrap};
 
 pub(super) fn render(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let theme = look.theme;
@@ -30,7 +31,7 @@ pub(super) fn render(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, l
             frame.buffer_mut().set_stringn(0, row, line, usize::from(area.width), style);
         }
     }
-    let covered = look.covered || !matches!(screen.mode, Mode::Browse | Mode::Prompt(..));
+    let covered = look.covered || screen.is_covered();
     let under = Look { covered, ..*look };
     if desk.queue.item().is_some() {
         pictures(screen, frame, &parts, &under);
@@ -58,6 +59,7 @@ pub(super) fn render(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, l
             });
         }
         Mode::Tally => tally(desk, frame, area, theme),
+        Mode::Prompt(Prompt::Filter, _) => filter_words(frame, parts.status, theme),
         Mode::Browse | Mode::Prompt(..) => {}
     }
 }
@@ -71,18 +73,6 @@ fn waiting(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, theme: Them
     };
     let paragraph = Paragraph::new(text).style(theme.style(role)).wrap(Wrap { trim: true });
     frame.render_widget(paragraph, area);
-}
-
-/// A rectangle in the middle.
-fn popup(area: Rect, columns: u16, rows: u16) -> Rect {
-    let width = columns.min(area.width);
-    let height = rows.min(area.height);
-    Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 2,
-        width,
-        height,
-    }
 }
 
 fn header(screen: &ReviewScreen, desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
@@ -197,6 +187,21 @@ fn status(screen: &ReviewScreen, desk: &Desk, frame: &mut Frame<'_>, area: Rect,
     if let Some(stamp) = stamp {
         let x = area.right() - u16::try_from(width(&stamp)).unwrap_or(0);
         frame.buffer_mut().set_stringn(x, area.y, &stamp, columns, theme.style(Role::Faint));
+    }
+}
+
+/// What a filter may say, above the line it is typed in.
+fn filter_words(frame: &mut Frame<'_>, prompt: Rect, theme: Theme) {
+    let rows = u16::try_from(FILTER_WORDS.len()).unwrap_or(u16::MAX).min(prompt.y);
+    let area = Rect { y: prompt.y - rows, height: rows, ..prompt };
+    frame.render_widget(Clear, area);
+    let columns = FILTER_WORDS.iter().map(|(words, _)| width(words)).max().unwrap_or(0);
+    for (row, (words, meaning)) in (area.top()..area.bottom()).zip(FILTER_WORDS) {
+        let line = Line::from(vec![
+            Span::styled(pad(words, columns + 2), theme.style(Role::Key)),
+            Span::raw(meaning),
+        ]);
+        frame.buffer_mut().set_line(area.x, row, &line, area.width);
     }
 }
 
