@@ -95,11 +95,8 @@ fn it_stops_and_goes_on_under_a_shell() {
     pty.keys(&format!("{}\r", line.join(" ")));
     pty.wait_for("RECORDS");
     let at_work = pty.modes();
-    for stop in ["\u{1a}", ""] {
-        match stop {
-            "" => pty.keys("\u{1a}"),
-            keys => pty.keys(keys),
-        }
+    for _ in 0..2 {
+        pty.keys("\u{1a}");
         pty.wait_until("the shell", |screen| {
             screen.contains("Stopped") && screen.trim_end().ends_with("ready>")
         });
@@ -175,9 +172,14 @@ fn a_storm_of_sizes_leaves_a_clean_screen() {
     let last = pty.wait_until("the overview", |screen| {
         screen.contains("0, 0 signed") && !screen.contains("type to filter")
     });
-    assert_eq!(last, fresh);
+    assert_eq!(trimmed(&last), trimmed(&fresh));
     pty.keys("q");
     assert_eq!(pty.ended_within(PATIENCE), Some(Ok(0)));
+}
+
+/// A cell that was written with a space looks like one that never was.
+fn trimmed(screen: &str) -> Vec<&str> {
+    screen.lines().map(str::trim_end).collect()
 }
 
 /// Says in which way the screen of this file fails.
@@ -187,9 +189,7 @@ const FAULT: &str = "FLIPSIDE_TEST_FAULT";
 #[test]
 fn screen_that_fails() {
     let Ok(fault) = std::env::var(FAULT) else { return };
-    let options = Options::from_environment(Graphics::Only(
-        flipside::tui::picture::Method::Blocks,
-    ));
+    let options = Options::from_environment(Graphics::Only(flipside::tui::picture::Method::Blocks));
     let mut session = Session::open(options).expect("a terminal");
     let (sender, answers) = bounded(4);
     if fault == "worker" {
@@ -214,9 +214,14 @@ enum Msg {
 }
 
 fn keymap() -> KeyMap<Msg> {
-    KeyMap::new()
-        .bind(Modes::ALL, "x", "fail", "fail", "fail", Msg::Key)
-        .bind(Modes::ALL, "q", "leave", "leave", "leave", Msg::Leave)
+    KeyMap::new().bind(Modes::ALL, "x", "fail", "fail", "fail", Msg::Key).bind(
+        Modes::ALL,
+        "q",
+        "leave",
+        "leave",
+        "leave",
+        Msg::Leave,
+    )
 }
 
 struct Fails {
@@ -247,10 +252,7 @@ impl Screen for Fails {
     }
 
     fn view(&self, frame: &mut Frame<'_>, area: Rect, _look: &Look) {
-        assert!(
-            !(self.fault == "draw" && self.note == "failing"),
-            "fell over while drawing"
-        );
+        assert!(!(self.fault == "draw" && self.note == "failing"), "fell over while drawing");
         frame.render_widget(self.note, area);
     }
 

@@ -1,5 +1,7 @@
 //! Results to stdout, everything else to stderr, and what the exit code says.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -29,11 +31,13 @@ impl Outcome {
 
 /// Writes a result to stdout, with a final newline. A reader that went away is not an error.
 ///
-/// The text is written as it is: untrusted parts must have passed [`escape`] or JSON's own escaping.
+/// Untrusted parts must have passed [`escape`] or JSON's own escaping. What JSON lets through although it
+/// acts on terminals becomes `\u202e` here, which means the same to whoever reads the JSON.
 ///
 /// # Errors
 /// Any failure but a closed pipe.
 pub fn result(text: &str) -> anyhow::Result<()> {
+    let text = inert(text);
     let mut stdout = io::stdout().lock();
     let written = stdout
         .write_all(text.as_bytes())
@@ -42,6 +46,27 @@ pub fn result(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// `text` without any character that acts on a terminal, other than line ends and tabs.
+fn inert(text: &str) -> Cow<'_, str> {
+    let acts = |character: char| !matches!(character, '\n' | '\t') && escape_changes(character);
+    if text.bytes().all(|byte| (0x20..0x7f).contains(&byte) || byte == b'\n') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut units = [0_u16; 2];
+    for character in text.chars() {
+        if acts(character) {
+            for unit in character.encode_utf16(&mut units) {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(character);
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// One line to stderr, escaped.
@@ -94,6 +119,18 @@ fn escape_changes(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_means_the_same_and_acts_on_nothing() {
+        let value = serde_json::json!({ "na\u{7f}me": "a\u{202e}b\u{9b}c\u{e0001}d\u{1b}é漢" });
+        let text = value.to_string();
+        assert!(text.contains('\u{202e}'), "serde_json leaves it");
+        let made = inert(&text);
+        assert!(!made.chars().any(|character| character == '\u{202e}' || character.is_control()));
+        assert!(made.contains("é漢"));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&made).expect("JSON"), value);
+        assert!(matches!(inert("plain\n"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn lines_are_inert_and_escapes_are_not_doubled() {

@@ -129,22 +129,35 @@ fn keys_text<M>(binding: &Binding<M>) -> String {
     binding.keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// One line of hints for the actions of `mode` that have one, as many as fit, `? help` always last.
+/// One line of hints for the actions of `mode` that have one, as many as fit. How to leave and `? help`
+/// come last, and are there before any other.
 pub fn hint_bar<M>(map: &KeyMap<M>, mode: Modes, columns: u16, theme: Theme) -> Line<'static> {
     let columns = usize::from(columns);
     let last = "? help";
+    let is_way_out = |binding: &&Binding<M>| binding.keys.contains(&Key::plain(Code::Esc));
+    let hinted = || map.in_mode(mode).filter(|binding| !binding.hint.is_empty());
+    let way_out = hinted().find(is_way_out);
     let mut spans = Vec::new();
-    let mut used = 0;
-    for binding in map.in_mode(mode).filter(|binding| !binding.hint.is_empty()) {
-        let Some(key) = binding.keys.first() else { continue };
-        let key = key.to_string();
-        let needed = width(&key) + 1 + width(binding.hint) + 2;
-        if used + needed + last.len() > columns {
-            continue;
+    let needed = |binding: &Binding<M>| {
+        let key = binding.keys.first().map_or(0, |key| width(&key.to_string()));
+        key + 1 + width(binding.hint) + 2
+    };
+    let mut say = |binding: &Binding<M>| {
+        if let Some(key) = binding.keys.first() {
+            spans.push(Span::styled(key.to_string(), theme.style(Role::Key)));
+            spans.push(Span::raw(format!(" {}  ", binding.hint)));
         }
-        used += needed;
-        spans.push(Span::styled(key, theme.style(Role::Key)));
-        spans.push(Span::raw(format!(" {}  ", binding.hint)));
+    };
+    let way_out = way_out.filter(|binding| needed(binding) + last.len() <= columns);
+    let mut used = last.len() + way_out.map_or(0, needed);
+    for binding in hinted().filter(|binding| !is_way_out(binding)) {
+        if used + needed(binding) <= columns {
+            used += needed(binding);
+            say(binding);
+        }
+    }
+    if let Some(binding) = way_out {
+        say(binding);
     }
     if columns >= last.len() {
         spans.push(Span::styled("?", theme.style(Role::Key)));
@@ -205,5 +218,10 @@ mod tests {
         }
         let line = hint_bar(&map(), Modes::only(0), 60, Theme::MONO).to_string();
         assert_eq!(line, "j next  u undo  ? help");
+        let map = map().bind(Modes::only(0), "q esc", "quit", "quit", "leave", 4);
+        let line = |columns| hint_bar(&map, Modes::only(0), columns, Theme::MONO).to_string();
+        assert_eq!(line(30), "j next  u undo  q quit  ? help");
+        assert_eq!(line(29), "j next  q quit  ? help", "leaving goes before the rest");
+        assert_eq!(line(13), "? help");
     }
 }

@@ -147,6 +147,7 @@ impl Pty {
         let deadline = Instant::now() + patience;
         loop {
             if let Some(status) = self.child.try_wait().expect("known") {
+                self.wait_for_last_byte(deadline);
                 return Some(match status.signal() {
                     Some(signal) => Err(signal.to_owned()),
                     None => Ok(status.exit_code()),
@@ -156,6 +157,14 @@ impl Pty {
                 return None;
             }
             std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// What it wrote may still be on its way when it has ended.
+    fn wait_for_last_byte(&self, deadline: Instant) {
+        let mut seen = self.seen.0.lock().expect("no panic");
+        while !seen.ended && !self.let_go.load(Ordering::SeqCst) && Instant::now() < deadline {
+            seen = self.seen.1.wait_timeout(seen, QUIET).expect("no panic").0;
         }
     }
 

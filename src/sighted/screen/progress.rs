@@ -228,14 +228,12 @@ impl Progress {
             say(Role::Normal, &format!("report {report}"));
             notes.iter().for_each(|note| say(Role::Warning, note));
         } else if standing.total > 0 {
-            let changed = format!(
-                "{} decisions changed so far in {} pictures",
-                standing.changes, standing.images_changed
-            );
-            say(Role::Strong, &changed);
+            let changes = counted(standing.changes, "decision");
+            let pictures = counted(standing.images_changed, "picture");
+            say(Role::Strong, &format!("{changes} changed so far, in {pictures}"));
             if standing.moved > 0 {
-                let text = format!("{} detections only moved to another slot", standing.moved);
-                say(Role::Normal, &text);
+                let detections = counted(standing.moved, "detection");
+                say(Role::Normal, &format!("{detections} only moved to another slot"));
             }
         }
         if standing.left_out > 0 {
@@ -300,6 +298,11 @@ fn keymap() -> KeyMap<Msg> {
             "to the overview; nothing is fetched",
             Msg::Leave(Leave::Back),
         )
+}
+
+/// `1 picture`, `2 pictures`.
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A bar with a share behind it.

@@ -1,5 +1,8 @@
 //! Boxes over a picture: as line characters where the picture is cells, as lines of pixels where it is
-//! pixels. The two line kinds differ without colour.
+//! pixels. The two line kinds differ without colour, and where both run through the same cells they take
+//! turns: two boxes at one place are seen as two.
+
+use std::collections::{HashMap, HashSet};
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -46,6 +49,7 @@ pub fn render(
     buffer: &mut Buffer,
     theme: Theme,
 ) {
+    let mut drawn = Drawn::default();
     for overlay in boxes {
         let rect = overlay.rect.upright(orientation);
         let place = |value: f64, start: f64, share: f64, origin: u16, length: u16| {
@@ -56,7 +60,7 @@ pub fn render(
         let top = place(rect.y0, crop.y0, crop.height(), area.y, area.height);
         let right = place(rect.x1, crop.x0, crop.width(), area.x, area.width).max(left);
         let bottom = place(rect.y1, crop.y0, crop.height(), area.y, area.height).max(top);
-        let mut pen = Pen { overlay, area, buffer, theme };
+        let mut pen = Pen { overlay, area, buffer, theme, drawn: &mut drawn };
         pen.frame(left, top, right, bottom);
     }
 }
@@ -67,11 +71,21 @@ fn floor(value: f64) -> i32 {
     whole
 }
 
+/// What was drawn already.
+#[derive(Default)]
+struct Drawn {
+    /// Cells of lines, by the kind drawn last.
+    lines: HashMap<(i32, i32), Line>,
+    /// Cells of tags, which nothing covers.
+    tags: HashSet<(i32, i32)>,
+}
+
 struct Pen<'a> {
     overlay: &'a BoxOverlay,
     area: Rect,
     buffer: &'a mut Buffer,
     theme: Theme,
+    drawn: &'a mut Drawn,
 }
 
 impl Pen<'_> {
@@ -88,23 +102,38 @@ impl Pen<'_> {
             left.max(i32::from(self.area.left()) - 1)..=right.min(i32::from(self.area.right()));
         let rows =
             top.max(i32::from(self.area.top()) - 1)..=bottom.min(i32::from(self.area.bottom()));
+        // Each cell once, the corners last.
+        let mut cells = HashMap::new();
         for x in columns {
-            self.put(x, top, across);
-            self.put(x, bottom, across);
+            cells.insert((x, top), across);
+            cells.insert((x, bottom), across);
         }
         for y in rows {
-            self.put(left, y, down);
-            self.put(right, y, down);
+            cells.insert((left, y), down);
+            cells.insert((right, y), down);
         }
-        self.put(left, top, top_left);
-        self.put(right, top, top_right);
-        self.put(left, bottom, bottom_left);
-        self.put(right, bottom, bottom_right);
+        cells.insert((left, top), top_left);
+        cells.insert((right, top), top_right);
+        cells.insert((left, bottom), bottom_left);
+        cells.insert((right, bottom), bottom_right);
+        for ((x, y), symbol) in cells {
+            let line = self.overlay.line;
+            let is_others = self.drawn.lines.get(&(x, y)).is_some_and(|drawn| *drawn != line);
+            let its_turn = (x + y).rem_euclid(2) == 0;
+            if !self.drawn.tags.contains(&(x, y)) && (!is_others || its_turn) {
+                self.put(x, y, symbol);
+                self.drawn.lines.insert((x, y), line);
+            }
+        }
         let tag_row = top.max(i32::from(self.area.top()));
-        let tag_column = (left + 1).max(i32::from(self.area.left()));
+        let mut tag_column = (left + 1).max(i32::from(self.area.left()));
         let tag: Vec<char> = self.overlay.tag.chars().collect();
-        for (x, character) in (tag_column..).zip(tag) {
-            self.put(x, tag_row, character.encode_utf8(&mut [0; 4]));
+        for character in tag {
+            while self.drawn.tags.contains(&(tag_column, tag_row)) {
+                tag_column += 1;
+            }
+            self.put(tag_column, tag_row, character.encode_utf8(&mut [0; 4]));
+            self.drawn.tags.insert((tag_column, tag_row));
         }
     }
 
@@ -234,9 +263,13 @@ mod tests {
     }
 
     fn drawn(crop: UnitRect, theme: Theme) -> Vec<String> {
+        drawn_of(&boxes(), crop, theme)
+    }
+
+    fn drawn_of(boxes: &[BoxOverlay], crop: UnitRect, theme: Theme) -> Vec<String> {
         let area = Rect::new(1, 1, 20, 8);
         let mut buffer = Buffer::empty(Rect::new(0, 0, 22, 10));
-        render(&boxes(), Orientation::Upright, crop, area, &mut buffer, theme);
+        render(boxes, Orientation::Upright, crop, area, &mut buffer, theme);
         (0..10)
             .map(|y| {
                 (0..22).map(|x| buffer[(x, y)].symbol()).collect::<String>().trim_end().to_owned()
@@ -262,6 +295,17 @@ mod tests {
                 "",
             ]
         );
+    }
+
+    #[test]
+    fn two_boxes_in_the_same_cells_are_seen_as_two() {
+        let [first, mut second] = boxes();
+        second.rect = first.rect;
+        let rows = drawn_of(&[first.clone(), second.clone()], UnitRect::WHOLE, Theme::MONO);
+        assert_eq!(rows[1..5], [" ╔RC━═━═━╗", " ┃       ┃", " ║       ║", " ┗═━═━═━═┛"]);
+        second.faint = true;
+        let rows = drawn_of(&[second, first], UnitRect::WHOLE, Theme::MONO);
+        assert_eq!(rows[1..5], [" ┏CR╌━╌━╌┓", " ╎       ╎", " ┃       ┃", " └━╌━╌━╌━┘"]);
     }
 
     #[test]

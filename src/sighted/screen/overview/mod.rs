@@ -329,14 +329,7 @@ fn keymap() -> KeyMap<Msg> {
         .bind(BROWSE, "q esc", "quit", "quit", "leave", Msg::Act(Act::Quit))
         .bind(CANDIDATE, "enter space p", "run", "run", "run it", Msg::Act(Act::MenuChoose))
         .bind(CANDIDATE, "j down", "next-candidate", "", "next", Msg::Act(Act::MenuStep(1)))
-        .bind(
-            CANDIDATE,
-            "k up",
-            "previous-candidate",
-            "",
-            "previous",
-            Msg::Act(Act::MenuStep(-1)),
-        )
+        .bind(CANDIDATE, "k up", "previous-candidate", "", "previous", Msg::Act(Act::MenuStep(-1)))
         .bind(CANDIDATE, "q esc", "close", "close", "run nothing", Msg::Act(Act::Close))
         .bind(ASK_QUIT, "y", "quit-yes", "stop it and quit", "stop the run and leave", {
             Msg::Act(Act::QuitYes)

@@ -23,6 +23,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
     };
     let act = Msg::Act;
     KeyMap::new()
+        .bind(MENU, "enter space", "menu-choose", "choose", "choose", act(Act::MenuChoose))
         .bind(BROWSE | MENU, "a", "verdict-first", first_hint, first, act(Act::VerdictFirst))
         .bind(BROWSE | MENU, "d", "verdict-second", second_hint, second, act(Act::VerdictSecond))
         .bind(
@@ -45,7 +46,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             BROWSE | MENU,
             "t",
             "verdict-cannot-tell",
-            "can't tell",
+            "unsure",
             "verdict: the picture does not tell",
             act(Act::VerdictCannotTell),
         )
@@ -190,7 +191,6 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
         )
         .bind(MENU, "j down", "menu-down", "", "down", act(Act::MenuStep(1)))
         .bind(MENU, "k up", "menu-up", "", "up", act(Act::MenuStep(-1)))
-        .bind(MENU, "enter space", "menu-choose", "choose", "choose", act(Act::MenuChoose))
         .bind(MENU, "q esc", "menu-close", "close", "close without choosing", act(Act::Close))
         .bind(TALLY, "q esc enter space y", "tally-close", "close", "close", act(Act::Close))
         .bind(TALLY, "u", "tally-undo", "undo", "take back the last action", act(Act::Undo))

@@ -194,7 +194,11 @@ impl SideLines {
     /// Name and class; bar; numbers.
     fn lines(&self, threshold: f64, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         let style = theme.style(self.role);
-        let below = if self.row.is_none() && self.elsewhere.is_some() { "at most " } else { "" };
+        let below = match (self.row, self.elsewhere) {
+            (None, Some(row)) if row.confidence < threshold => "too low: ",
+            (None, Some(_)) => "other: ",
+            _ => "",
+        };
         let class = if self.shown().is_none() { "nothing there" } else { &self.class };
         let head = format!("{} {:<9} ", self.stroke, self.name);
         let room = columns.saturating_sub(width(&head));

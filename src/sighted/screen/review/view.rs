@@ -37,7 +37,7 @@ pub(super) fn render(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, l
         pictures(screen, frame, &parts, &under);
         panel::render(desk, frame, parts.panel, theme);
     } else {
-        nothing(desk, frame, parts.pictures[0], theme);
+        nothing(screen, desk, frame, parts.pictures[0], theme);
     }
     status(screen, desk, frame, parts.status, theme);
     let hints = hint_bar(screen.keymap(), screen.mode(), parts.hints.width, theme);
@@ -130,12 +130,13 @@ fn pictures(screen: &ReviewScreen, frame: &mut Frame<'_>, parts: &Layout, look: 
     }
 }
 
-fn nothing(desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
+fn nothing(screen: &ReviewScreen, desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     let moved = desk.queue.moved_left_out();
     let text = if !desk.queue.filter.is_empty() {
         "No change passes the filter: / changes it, \\ takes it away.".to_owned()
-    } else if desk.material.images.is_empty() {
-        "No picture was compared yet.".to_owned()
+    } else if screen.live {
+        let seen = desk.material.images.len();
+        format!("No decision changed in the first {seen} pictures compared. The run goes on.")
     } else if moved > 0 {
         format!(
             "No decision changed at {}: {moved} detections only moved to another slot (m shows them).",
