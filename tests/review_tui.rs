@@ -9,23 +9,14 @@
 )]
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 mod common;
 #[path = "support/pty.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod pty;
-#[path = "support/report_json.rs"]
-mod report_json;
-#[path = "support/workspace.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod workspace;
 
-use flipside::domain::digest::FixtureId;
 use pty::Pty;
-use report_json::Fixture;
-use workspace::{Workspace, stderr};
 
 /// How long an end may take on a machine that does other things besides.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -234,49 +225,49 @@ fn the_recorder_sees_what_is_not_ours() {
     }
 }
 
-/// A workspace in which everything that has a name has a hostile one.
-fn hostile() -> Workspace {
-    let workspace = Workspace::new(1, 1, 0.0, 0.0);
-    let picture = std::fs::read(workspace.path("images/park 00.png")).expect("made");
-    let name = format!("images/{HOSTILE}.png");
-    workspace.write(&name, &picture);
-    let broken = format!("images/broken {HOSTILE}.png");
-    workspace.write(&broken, b"\x1b]0;no picture\x07");
-    let whole = [0.1, 0.1, 0.8, 0.8];
-    let fixtures = [
-        Fixture {
-            path: name,
-            sha256: FixtureId::of(&picture).to_hex(),
-            a: vec![(1, 0, 0.9, whole)],
-            b: vec![(1, 1, 0.8, whole)],
-            items: vec![("relabelled", Some(0), Some(0))],
-        },
-        Fixture {
-            path: broken,
-            sha256: FixtureId::of(b"\x1b]0;no picture\x07").to_hex(),
-            a: vec![(2, 0, 0.7, whole)],
-            b: Vec::new(),
-            items: vec![("vanished", Some(0), None)],
-        },
-    ];
-    let class = format!("class {HOSTILE}");
-    let report = report_json::report(&fixtures, &[class.as_str(), HOSTILE]);
-    workspace.write(&format!("sessions/reports/{HOSTILE}.json"), report.to_string().as_bytes());
-    workspace.write(&format!("sessions/reports/bad {HOSTILE}.json"), b"\x1b]0;no report\x07");
-    let quoted = HOSTILE.escape_unicode().to_string().replace("\\u{", "\\U{");
-    let quoted: String = quoted
-        .split("\\U{")
-        .skip(1)
-        .map(|digits| format!("\\U{:0>8}", digits.trim_end_matches('}')))
-        .collect();
-    workspace.write(
-        "flipside.toml",
-        format!(
-            "schema = 1\n[compare]\nreference = \"{quoted}\"\ncandidates = [\"{quoted}\", \"b\"]\nsidecar = \"{quoted}\"\n[fixtures]\nmanifest = \"manifest.txt\"\n"
-        )
-        .as_bytes(),
+/// A workspace in which everything that has a name has a hostile one, and the report of a run in it.
+fn hostile() -> tempfile::TempDir {
+    let folder = demo(&[]);
+    let home = folder.path();
+    let write = |name: &str, bytes: &[u8]| {
+        flipside::store::atomic::write(&home.join(name), bytes).expect("written");
+    };
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
+    let sidecar = demo.join("artifacts/demo-litter.fp32.meta.json");
+    let mut sidecar: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(sidecar).expect("read")).expect("JSON");
+    for class in sidecar["classes"].as_array_mut().expect("a list") {
+        *class = format!("{} {HOSTILE}", class.as_str().expect("text")).into();
+    }
+    write("classes.json", sidecar.to_string().as_bytes());
+    let mut manifest = String::new();
+    for (number, picture) in CHANGED.iter().enumerate().take(2) {
+        let bytes = std::fs::read(demo.join("images").join(picture)).expect("a picture");
+        let name = format!("{number} {HOSTILE}.jpg");
+        write(&name, &bytes);
+        manifest.push_str(&format!("{name}\n"));
+    }
+    write(&format!("bad {HOSTILE}.jpg"), b"\x1b]0;no picture\x07");
+    manifest.push_str(&format!("bad {HOSTILE}.jpg\n"));
+    write("manifest.txt", manifest.as_bytes());
+    for side in ["fp32", "int8"] {
+        let model = demo.join(format!("artifacts/demo-litter.{side}.onnx"));
+        write(&format!("{side} {HOSTILE}.onnx"), &std::fs::read(model).expect("a model"));
+    }
+    let quoted: String =
+        HOSTILE.chars().map(|letter| format!("\\U{:08X}", u32::from(letter))).collect();
+    let toml = format!(
+        "schema = 1\n[compare]\nreference = \"fp32 {quoted}.onnx\"\ncandidates = [\"int8 {quoted}.onnx\", \"{quoted}\"]\nsidecar = \"classes.json\"\n[fixtures]\nmanifest = \"manifest.txt\"\n"
     );
-    workspace
+    write("flipside.toml", toml.as_bytes());
+    write(&format!("sessions/reports/bad {HOSTILE}.json"), b"\x1b]0;no report\x07");
+    let report = format!("sessions/reports/{HOSTILE}.json");
+    let words = ["parity", "--no-latency", "--report", &report];
+    let output = common::flipside(home, home, &words).output().expect("runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(intruders(&output.stdout), [""; 0], "parity");
+    assert_eq!(intruders(&output.stderr), [""; 0], "parity");
+    folder
 }
 
 /// Opens a screen, presses keys one after the other, leaves; every byte.
@@ -292,56 +283,58 @@ fn bytes_of(command: &Command, first: &str, keys: &[&str]) -> Vec<u8> {
     pty.bytes()
 }
 
-/// P21 on screens: what was recorded holds the names, and nothing of them that acts.
+/// P21: what was recorded holds the names, and nothing of them that acts.
 #[test]
-fn hostile_names_are_shown_and_do_nothing_on_screens() {
-    let workspace = hostile();
-    let command = |arguments: &str| {
-        let mut command = workspace.command(arguments);
-        command.env("USER", "ada");
+fn hostile_names_are_shown_and_do_nothing() {
+    let folder = hostile();
+    let home = folder.path();
+    let command = |words: &[&str]| {
+        let mut command = common::flipside(home, home, words);
+        command.env("TERM", "xterm-256color").env("USER", "ada");
+        command.env("TMPDIR", std::env::temp_dir());
         command
     };
     let overview =
-        bytes_of(&command(""), "2 changed", &["j", "r", "k", "p", "\u{1b}", "?", "\u{1b}"]);
-    let review = bytes_of(
-        &command("review --graphics blocks"),
-        "relabelled",
-        &[
-            "z", "v", "\r", "\u{1b}", "a", "e\u{1b}", "/class\r", "u", "y", "\u{1b}", "x", "j",
-            "?", "\u{1b}",
-        ],
-    );
+        bytes_of(&command(&[]), "2 changed", &["j", "r", "k", "p", "\u{1b}", "?", "\u{1b}"]);
+    let keys = [
+        "z", "v", "\r", "\u{1b}", "a", "e\u{1b}", "/x\r", "u", "y", "\u{1b}", "x", "j", "?",
+        "\u{1b}",
+    ];
+    let review = bytes_of(&command(&["review", "--graphics", "blocks"]), "relabelled", &keys);
     for (what, bytes) in [("overview", overview), ("review", review)] {
         assert_eq!(intruders(&bytes), [""; 0], "{what}");
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains("\\x1b]52;c;aGk="), "{what}: the name is seen");
     }
-    let mut show = Pty::start(&command("show images/x --graphics blocks --width 40"), 120, 40);
+    let show = command(&["show", "0 x", "--graphics", "blocks", "--width", "40"]);
+    let mut show = Pty::start(&show, 120, 40);
     assert_eq!(show.ended_within(PATIENCE), Some(Ok(0)), "{}", show.screen());
     assert_eq!(intruders(&show.bytes()), [""; 0]);
     assert!(show.screen().contains("\\x1b]52"), "{}", show.screen());
+
+    for words in [
+        &["review", "--json"][..],
+        &["review", "--render", "100x30", "--mono"],
+        &["show", "0 x", "--json"],
+        &["doctor"],
+        &["show", "--json", "nothing \u{1b}]52;c;aGk=\u{7}"],
+    ] {
+        let output = command(words).stdin(Stdio::null()).output().expect("runs");
+        in_lines(&words.join(" "), &output);
+    }
+    let mut plain = command(&["review", "--plain"]);
+    let plain = plain.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut plain = plain.spawn().expect("runs");
+    let mut input = plain.stdin.take().expect("piped");
+    std::io::Write::write_all(&mut input, b"list\nstatus\na\nundo\nshow\nnext\nback\nq\n")
+        .expect("taken");
+    drop(input);
+    in_lines("review --plain", &plain.wait_with_output().expect("ends"));
 }
 
-/// P21 without a screen.
-#[test]
-fn hostile_names_are_shown_and_do_nothing_in_lines() {
-    let workspace = hostile();
-    for (arguments, lines) in [
-        ("review --plain --reviewer ada", "list\nstatus\na\nundo\nshow\nnext\nback\nq\n"),
-        ("review --json --reviewer ada", ""),
-        ("review --render 100x30 --mono --reviewer ada", ""),
-        ("show images/x --json --reviewer ada", ""),
-        ("doctor", ""),
-    ] {
-        let output = workspace.run_with(arguments, lines);
-        let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
-        assert_eq!(intruders(&both), [""; 0], "{arguments}");
-        let text = String::from_utf8_lossy(&both);
-        assert!(text.contains("52;c;aGk="), "{arguments}: {text}");
-        if arguments != "doctor" {
-            assert!(output.status.success(), "{arguments}: {}", stderr(&output));
-        }
-    }
-    let output = workspace.run_with(&format!("show nothing{}", "\u{1b}]0;x\u{7}"), "");
-    assert_eq!(intruders(&output.stderr), [""; 0]);
+fn in_lines(what: &str, output: &std::process::Output) {
+    let both = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    assert_eq!(intruders(&both), [""; 0], "{what}");
+    let text = String::from_utf8_lossy(&both);
+    assert!(text.contains("52;c;aGk="), "{what}: {text}");
 }

@@ -157,4 +157,13 @@ impl ForeignReport {
         };
         self.decode.thresholds.iter().map(row).collect()
     }
+
+    /// What this report cannot say, for people.
+    pub(in crate::sighted) fn limits(&self) -> [&'static str; 3] {
+        [
+            "fixtures are not pinned by a hash",
+            "the two latencies are different measurements and not comparable",
+            "no detections are listed, so decisions cannot be set-matched",
+        ]
+    }
 }

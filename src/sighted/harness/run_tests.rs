@@ -86,7 +86,7 @@ fn hash(name: &str) -> ArtifactHash {
 /// One side and the number of its calls.
 fn lane(name: &str, script: Script) -> (Lane, Arc<AtomicUsize>) {
     let (artifact, calls) = (hash(name), Arc::new(AtomicUsize::new(0)));
-    let mut runner = Some(ScriptedRunner { artifact, calls: Arc::clone(&calls), script });
+    let mut runner = Some(ScriptedRunner { calls: Arc::clone(&calls), script });
     let load = move || {
         let runner = runner.take().expect("loaded once");
         Ok(Box::new(runner) as Box<dyn super::runner::Runner>)
@@ -314,7 +314,8 @@ fn a_second_candidate_does_not_run_the_reference_again() {
     let (c, calls_c) = lane("c", faithful(1));
     let cancel = AtomicBool::new(false);
     let mut sides = Sides { a, b: c };
-    let second = run(&set.plan(), &mut sides, shelf.memory(), builder(), &cancel, &|_| {});
+    let second =
+        run(&set.plan(), &mut sides, shelf.memory(), builder(), &cancel, &|_: &RunProgress| {});
     assert_eq!(calls_a.load(Ordering::SeqCst), 0);
     assert_eq!(calls_c.load(Ordering::SeqCst), 6);
     let times = second.as_ref().map(|finished| finished.run_ms.clone()).ok();

@@ -1,5 +1,8 @@
 //! The score: every number about one operating point, from joined evidence.
 
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
 use super::category::{CategoryScore, categories};
 use super::claim::{Claim, licensed};
 use super::curve::Flips;
@@ -12,6 +15,7 @@ use crate::sighted::decision::report::Sides;
 use crate::stats::estimate::Estimate;
 use crate::stats::exact::holm;
 use crate::stats::proportion::ratio;
+use crate::store::atomic::{self, WriteError};
 use crate::store::label_file::BlindStatus;
 
 /// Prevalences precision is re-based to.
@@ -140,6 +144,19 @@ impl Score {
     /// Sha256 of the canonical JSON: how a sign-off names it.
     pub(in crate::sighted) fn hash(&self) -> ContentHash {
         ContentHash::of(self.to_json().to_canonical().as_bytes())
+    }
+
+    /// Stores the canonical JSON as `<hash, 12>.json` in `folder`, where whoever verifies a sign-off finds
+    /// what the score was made of. Storing it again changes nothing.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub(in crate::sighted) fn store_in(&self, folder: &Path) -> Result<PathBuf, WriteError> {
+        let path = folder.join(format!("{}.json", self.hash().short()));
+        match atomic::create_new(&path, self.to_json().to_canonical().as_bytes()) {
+            Err(error) if error.source.kind() == ErrorKind::AlreadyExists => Ok(path),
+            outcome => outcome.map(|()| path),
+        }
     }
 
     /// Every blind answer as first sealed: the numbers a decision is made on.

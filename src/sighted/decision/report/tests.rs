@@ -323,6 +323,7 @@ fn shared_reports_of_engines_are_told_by_shape() {
         let rows = report.threshold_rows();
         assert_eq!(rows.iter().map(|row| row.threshold_flips).collect::<Vec<_>>(), flips);
         assert_eq!(rows.iter().filter(|row| row.is_recommended).count(), 1);
+        assert_eq!(report.limits().len(), 3);
         // A change of one count is seen here too.
         let text = String::from_utf8(bytes).expect("text");
         let forged = text.replacen("\"flipsAOnly\": ", "\"flipsAOnly\": 1", 1);
