@@ -14,6 +14,7 @@ use std::time::Duration;
 
 mod common;
 #[path = "support/pty.rs"]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod pty;
 
 use pty::Pty;

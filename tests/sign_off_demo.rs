@@ -18,6 +18,7 @@ mod common;
 #[path = "support/demo_labels.rs"]
 mod demo_labels;
 #[path = "support/pty.rs"]
+#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod pty;
 
 use common::{flipside, run};

@@ -1,7 +1,5 @@
 //! A program on a pseudo-terminal: keys in, screen out, every byte kept.
 
-#![allow(dead_code, reason = "each test file uses a part of this")]
-
 use std::io::{Read as _, Write as _};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
