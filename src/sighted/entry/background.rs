@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::parity::{ParityAnswer, ParityProgress, ParityQuestion, compare_followed};
+use super::parity::{ParityAnswer, ParityQuestion, compare_followed};
 use super::review::{Backstage, ReviewEnd, ReviewQuestion, start};
 use super::runtime::{RuntimeState, runtime_state};
 use crate::domain::escape::{escape, escape_os};
@@ -25,6 +25,41 @@ use crate::store::clock::Clock;
 use crate::store::workspace::Workspace;
 use crate::tui::event_loop::Ended;
 use crate::tui::session::Session;
+
+/// How far a run is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ParityProgress {
+    /// Fixtures to go through.
+    pub total: u64,
+    /// Fixtures gone through.
+    pub done: u64,
+    /// Of those, left out.
+    pub left_out: u64,
+    /// Slot flips at the recommended threshold so far.
+    pub threshold_flips: u64,
+    /// Pictures with a changed decision so far.
+    pub images_changed: u64,
+    /// Fixtures per second, lately.
+    pub per_second: Option<f64>,
+    /// Time that is left at that pace.
+    pub remaining: Option<Duration>,
+}
+
+impl From<&RunProgress> for ParityProgress {
+    fn from(progress: &RunProgress) -> Self {
+        let RunProgress {
+            total,
+            done,
+            left_out,
+            remembered: _,
+            threshold_flips,
+            images_changed,
+            per_second,
+            remaining,
+        } = progress.clone();
+        Self { total, done, left_out, threshold_flips, images_changed, per_second, remaining }
+    }
+}
 
 /// Who is told how a comparison goes, from its set-up on.
 pub(in crate::sighted) trait Follower: Follow {

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::Context as _;
 
+pub use super::background::ParityProgress;
 use super::background::{Follower, Numbers};
 use crate::domain::canonical::Json;
 use crate::domain::digest::ReportHash;
@@ -31,9 +31,7 @@ use crate::sighted::harness::latency::{LatencyPlan, measure};
 use crate::sighted::harness::memory::{Memory, RunKey};
 use crate::sighted::harness::prepare::{Line, Prepared, Tensor, prepare};
 use crate::sighted::harness::recipe::{RECIPE_NAME, Recipe};
-use crate::sighted::harness::run::{
-    Finished, Lane, NoiseSample, RunError, RunPlan, RunProgress, Side, run,
-};
+use crate::sighted::harness::run::{Finished, Lane, NoiseSample, RunError, RunPlan, Side, run};
 use crate::sighted::harness::runner::{CPU, OPTIMISATION, OnnxRunner, Runner};
 use crate::sighted::harness::runtime_library::{ManagedFolder, Runtime, load, locate};
 use crate::sighted::review::material::{Header, SideName};
@@ -104,41 +102,6 @@ pub struct ParityQuestion {
     pub ort_lib: Option<PathBuf>,
     /// When this is, as reports write it.
     pub generated_at: String,
-}
-
-/// How far a run is.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ParityProgress {
-    /// Fixtures to go through.
-    pub total: u64,
-    /// Fixtures gone through.
-    pub done: u64,
-    /// Of those, left out.
-    pub left_out: u64,
-    /// Slot flips at the recommended threshold so far.
-    pub threshold_flips: u64,
-    /// Pictures with a changed decision so far.
-    pub images_changed: u64,
-    /// Fixtures per second, lately.
-    pub per_second: Option<f64>,
-    /// Time that is left at that pace.
-    pub remaining: Option<Duration>,
-}
-
-impl From<&RunProgress> for ParityProgress {
-    fn from(progress: &RunProgress) -> Self {
-        let RunProgress {
-            total,
-            done,
-            left_out,
-            remembered: _,
-            threshold_flips,
-            images_changed,
-            per_second,
-            remaining,
-        } = progress.clone();
-        Self { total, done, left_out, threshold_flips, images_changed, per_second, remaining }
-    }
 }
 
 /// What a run came to.
