@@ -1,13 +1,18 @@
 //! Quantiles: exact with linear interpolation, and a mergeable sketch for streams too long to keep.
 //!
-//! A [`QuantileStream`] keeps every value up to [`EXACT_LIMIT`]; past that it counts values in buckets
-//! whose width is [`SKETCH_ERROR`] of their value. What it holds depends only on the values it was given,
-//! not on their order or on how they were split, so streams of parts merge into the stream of the whole.
+//! A [`QuantileStream`] counts every value in a bucket whose width is [`SKETCH_ERROR`] of the value, and
+//! up to [`EXACT_LIMIT`] values it also keeps the largest share of them: an upper quantile is a value
+//! counted from the top, so the rest need not be kept. What it holds depends only on the values it was
+//! given, not on their order or on how they were split, so streams of parts merge into the stream of the
+//! whole.
 //!
 //! Values are finite and at least 0. Sums are here too ([`ExactSum`]), because they have the same duty.
 
-/// A stream of at most this many values gives exact quantiles (32 MiB of memory).
-pub const EXACT_LIMIT: usize = 1 << 22;
+/// A stream of at most this many values gives exact quantiles.
+pub const EXACT_LIMIT: usize = 1 << 21;
+
+/// Values kept beyond those that matter, before the surplus goes: 512 KiB.
+const SLACK: usize = 1 << 16;
 
 /// Largest relative error of a quantile past [`EXACT_LIMIT`].
 pub const SKETCH_ERROR: f64 = 0.001;
@@ -49,78 +54,119 @@ fn interpolate(last: usize, q: f64, value_of_rank: impl Fn(usize) -> f64) -> Opt
     Some(if share < 0.5 { low + (high - low) * share } else { high - (high - low) * (1.0 - share) })
 }
 
-/// Values of a stream, all of them or counted in buckets.
-#[derive(Debug, Clone, PartialEq)]
-pub enum QuantileStream {
-    /// Every value, in any order; at most [`EXACT_LIMIT`].
-    Exact(Vec<f64>),
-    /// Counts of values in buckets.
-    Sketch(Sketch),
-}
-
-impl Default for QuantileStream {
-    fn default() -> Self {
-        Self::Exact(Vec::new())
-    }
+/// A stream of values: all of them counted, the largest of them kept.
+#[derive(Debug, Clone)]
+pub struct QuantileStream {
+    /// Share of [`EXACT_LIMIT`] that is kept.
+    share: f64,
+    counts: Sketch,
+    /// The largest values, in any order and some more than needed; none past [`EXACT_LIMIT`].
+    largest: Vec<f64>,
+    /// Values below this are not among the largest any more.
+    floor: f64,
 }
 
 impl QuantileStream {
+    /// An empty stream whose quantiles from `1 - share` on are exact up to [`EXACT_LIMIT`] values.
+    pub fn keeping(share: f64) -> Self {
+        Self { share, counts: Sketch::default(), largest: Vec::new(), floor: 0.0 }
+    }
+
+    /// A stream from its parts, or none when they do not fit together.
+    pub fn from_parts(share: f64, counts: Sketch, largest: Vec<f64>) -> Option<Self> {
+        let made = Self { share, counts, largest, floor: 0.0 };
+        let count = if made.is_exact() { made.count().min(made.most() as u64) } else { 0 };
+        let finite = made.largest.iter().all(|value| value.is_finite() && *value >= 0.0);
+        let fits = made.largest.len() as u64 == count
+            && finite
+            && (!made.is_exact() || made.counts.has_on_top(&made.largest));
+        fits.then_some(made)
+    }
+
+    /// Counts of all values, and the largest in descending order.
+    pub fn parts(&self) -> (&Sketch, Vec<f64>) {
+        let mut largest = self.clone_of_largest();
+        largest.sort_unstable_by(|one, two| two.total_cmp(one));
+        largest.truncate(self.most());
+        (&self.counts, largest)
+    }
+
+    fn clone_of_largest(&self) -> Vec<f64> {
+        if self.is_exact() { self.largest.clone() } else { Vec::new() }
+    }
+
+    /// How many of the largest values are needed: all ranks from `1 - share` on, and the one below.
+    fn most(&self) -> usize {
+        (self.share * EXACT_LIMIT as f64).ceil() as usize + 2
+    }
+
     /// Takes in `values`, finite and at least 0.
     pub fn extend(&mut self, values: &[f64]) {
-        if let Self::Exact(kept) = self {
-            if kept.len() + values.len() <= EXACT_LIMIT {
-                kept.extend_from_slice(values);
-                return;
-            }
-            let mut sketch = Sketch::default();
-            sketch.extend(kept);
-            *self = Self::Sketch(sketch);
+        self.counts.extend(values);
+        self.keep(values);
+    }
+
+    /// Takes in everything `other` was given; both keep the same share.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.merge(&other.counts);
+        self.keep(&other.largest);
+    }
+
+    fn keep(&mut self, values: &[f64]) {
+        if !self.is_exact() {
+            self.largest = Vec::new();
+            return;
         }
-        if let Self::Sketch(sketch) = self {
-            sketch.extend(values);
+        for part in values.chunks(SLACK) {
+            // Exactly as much as is needed: doubling would cost more than what is saved here.
+            if self.largest.capacity() - self.largest.len() < part.len() {
+                self.largest.reserve_exact(part.len().max(SLACK));
+            }
+            let floor = self.floor;
+            self.largest.extend(part.iter().filter(|value| **value >= floor));
+            if self.largest.len() >= self.most() + SLACK {
+                self.drop_surplus();
+            }
         }
     }
 
-    /// Takes in everything `other` was given.
-    pub fn merge(&mut self, other: &Self) {
-        match other {
-            Self::Exact(values) => self.extend(values),
-            Self::Sketch(theirs) => {
-                let mut merged = theirs.clone();
-                match self {
-                    Self::Exact(values) => merged.extend(values),
-                    Self::Sketch(ours) => merged.merge(ours),
-                }
-                *self = Self::Sketch(merged);
-            }
+    fn drop_surplus(&mut self) {
+        let most = self.most();
+        if self.largest.len() > most {
+            let descending = |one: &f64, two: &f64| two.total_cmp(one);
+            let (_, last, _) = self.largest.select_nth_unstable_by(most - 1, descending);
+            self.floor = *last;
+            self.largest.truncate(most);
         }
     }
 
     /// How many values it was given.
     pub fn count(&self) -> u64 {
-        match self {
-            Self::Exact(values) => values.len() as u64,
-            Self::Sketch(sketch) => sketch.count(),
-        }
+        self.counts.count()
     }
 
-    /// Whether quantiles are exact; else they are within [`SKETCH_ERROR`].
+    /// Whether the quantiles it is for are exact; else they are within [`SKETCH_ERROR`].
     pub fn is_exact(&self) -> bool {
-        matches!(self, Self::Exact(_))
+        self.count() <= EXACT_LIMIT as u64
     }
 
     /// The quantiles at each of `at`, or none when there is no value. Sorts the values it keeps.
     pub fn quantiles<const N: usize>(&mut self, at: [f64; N]) -> Option<[f64; N]> {
-        if self.count() == 0 {
-            return None;
-        }
-        match self {
-            Self::Exact(values) => {
-                values.sort_unstable_by(f64::total_cmp);
-                Some(at.map(|q| of_sorted(values, q).unwrap_or_default()))
-            }
-            Self::Sketch(sketch) => Some(at.map(|q| sketch.quantile(q).unwrap_or_default())),
-        }
+        let last = usize::try_from(self.count().checked_sub(1)?).ok()?;
+        self.largest.sort_unstable_by(|one, two| two.total_cmp(one));
+        // The surplus below what is needed has holes.
+        self.largest.truncate(self.most());
+        let value_of_rank = |rank: usize| {
+            let kept = self.largest.get(last - rank).copied();
+            kept.unwrap_or_else(|| self.counts.value_of_rank(rank as u64))
+        };
+        Some(at.map(|q| interpolate(last, q, value_of_rank).unwrap_or_default()))
+    }
+}
+
+impl PartialEq for QuantileStream {
+    fn eq(&self, other: &Self) -> bool {
+        self.share == other.share && self.parts() == other.parts()
     }
 }
 
@@ -196,6 +242,22 @@ impl Sketch {
         &mut self.counts[at]
     }
 
+    /// Whether these are the largest of the values counted, as far as buckets tell.
+    fn has_on_top(&self, largest: &[f64]) -> bool {
+        let mut theirs = Self::default();
+        theirs.extend(largest);
+        let mut left = largest.len() as u64;
+        let all = (0..self.counts.len()).rev().all(|offset| {
+            let bucket = self.first + offset;
+            let expected = self.counts[offset].min(left);
+            left -= expected;
+            let at = bucket.checked_sub(theirs.first).and_then(|at| theirs.counts.get(at));
+            at.copied().unwrap_or(0) == expected
+        });
+        all && theirs.zeros == left && left <= self.zeros
+    }
+
+    #[cfg(test)]
     fn quantile(&self, q: f64) -> Option<f64> {
         let last = usize::try_from(self.count().checked_sub(1)?).ok()?;
         interpolate(last, q, |rank| self.value_of_rank(rank as u64))
@@ -281,7 +343,7 @@ mod tests {
 
     #[test]
     fn an_empty_stream_has_no_quantile() {
-        assert_eq!(QuantileStream::default().quantiles([0.5]), None);
+        assert_eq!(QuantileStream::keeping(0.5).quantiles([0.5]), None);
         assert_eq!(Sketch::default().quantile(0.5), None);
     }
 
@@ -297,14 +359,27 @@ mod tests {
     }
 
     #[test]
-    fn past_the_limit_the_error_is_within_what_is_stated() {
+    fn upper_quantiles_are_exact_up_to_the_limit_and_close_past_it() {
         let mut values = noise(7, EXACT_LIMIT);
-        let mut stream = QuantileStream::default();
-        stream.extend(&values);
-        assert!(stream.is_exact());
+        let mut streams = [0.5, 0.01].map(QuantileStream::keeping);
+        for part in values.chunks(100_000) {
+            streams.iter_mut().for_each(|stream| stream.extend(part));
+        }
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let exact = |q| of_sorted(&sorted, q).expect("values");
+        assert!(streams.iter().all(QuantileStream::is_exact));
+        let upper = [0.5, 0.95, 0.99, 0.999, 1.0];
+        assert_eq!(streams[0].quantiles(upper), Some(upper.map(exact)));
+        assert_eq!(streams[1].quantiles([0.99, 0.999]), Some([0.99, 0.999].map(exact)));
+        assert!(streams[0].largest.len() < EXACT_LIMIT / 2 + 3, "half is all it keeps");
+        let near = |found: f64, q| (found - exact(q)).abs() <= SKETCH_ERROR * exact(q);
+        let [low] = streams[1].quantiles([0.5]).expect("values");
+        assert!(near(low, 0.5), "what is not kept is counted");
+        let [mut stream, _] = streams;
         stream.extend(&[0.0]);
         values.push(0.0);
-        assert!(!stream.is_exact());
+        assert!(!stream.is_exact() && stream.largest.is_empty());
         assert_eq!(stream.count(), values.len() as u64);
         values.sort_unstable_by(f64::total_cmp);
         for q in [0.0, 0.001, 0.5, 0.95, 0.99, 0.999, 1.0] {
@@ -317,21 +392,46 @@ mod tests {
     #[test]
     fn streams_of_parts_merge_into_that_of_the_whole_on_both_sides_of_the_limit() {
         let values = noise(3, EXACT_LIMIT + 10);
-        let mut whole = QuantileStream::default();
-        whole.extend(&values);
-        let (left, right) = values.split_at(EXACT_LIMIT - 5);
-        let mut parts = [QuantileStream::default(), QuantileStream::default()];
-        parts[0].extend(left);
-        parts[1].extend(right);
-        let [mut one, two] = parts.clone();
-        one.merge(&two);
-        assert_eq!(one, whole);
-        let [one, mut two] = parts;
-        two.merge(&one);
-        assert_eq!(two, whole);
-        let mut twice = whole.clone();
-        twice.merge(&whole);
-        assert_eq!(twice.count(), 2 * whole.count());
+        for (count, cut) in
+            [(EXACT_LIMIT, EXACT_LIMIT / 3), (EXACT_LIMIT + 10, EXACT_LIMIT - 5), (1000, 1)]
+        {
+            let mut whole = QuantileStream::keeping(0.5);
+            whole.extend(&values[..count]);
+            let (left, right) = values[..count].split_at(cut);
+            let mut parts = [0.5, 0.5].map(QuantileStream::keeping);
+            parts[0].extend(left);
+            parts[1].extend(right);
+            let [mut one, two] = parts.clone();
+            one.merge(&two);
+            assert_eq!(one, whole);
+            let [one, mut two] = parts;
+            two.merge(&one);
+            assert_eq!(two, whole);
+            assert_eq!(two.quantiles([0.5, 0.99]), whole.quantiles([0.5, 0.99]));
+            let (counts, largest) = whole.parts();
+            let again = QuantileStream::from_parts(0.5, counts.clone(), largest);
+            assert_eq!(again.as_ref(), Some(&whole));
+        }
+    }
+
+    #[test]
+    fn parts_of_a_stream_that_do_not_fit_are_refused() {
+        let mut stream = QuantileStream::keeping(0.5);
+        stream.extend(&[0.0, 1.0, 2.0, 2.0, 4.0]);
+        let (counts, largest) = stream.parts();
+        let with = |largest: Vec<f64>| QuantileStream::from_parts(0.5, counts.clone(), largest);
+        assert_eq!(largest, [4.0, 2.0, 2.0, 1.0, 0.0]);
+        assert!(with(largest).is_some());
+        for wrong in [
+            vec![],
+            vec![4.0, 2.0, 2.0, 1.0],
+            vec![4.0, 2.0, 2.0, 1.0, 0.5],
+            vec![4.0, 4.0, 2.0, 1.0, 0.0],
+            vec![4.0, 2.0, 2.0, 1.0, -1.0],
+            vec![f64::NAN, 2.0, 2.0, 1.0, 0.0],
+        ] {
+            assert!(with(wrong.clone()).is_none(), "{wrong:?}");
+        }
     }
 
     #[test]

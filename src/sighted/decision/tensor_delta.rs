@@ -165,8 +165,14 @@ impl DeltaFold {
     }
 }
 
+/// Share of the largest absolute differences that is kept: reports have their median and what lies above.
+pub(in crate::sighted) const ABS_SHARE: f64 = 0.5;
+
+/// Likewise of relative ones, for their 99th percentile.
+pub(in crate::sighted) const REL_SHARE: f64 = 0.01;
+
 /// One output over all fixtures.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(in crate::sighted) struct OutputTotals {
     /// Sums over elements.
     pub sums: DeltaSums,
@@ -182,7 +188,8 @@ impl OutputTotals {
     /// Nothing compared yet.
     pub(in crate::sighted) fn new(name: &str) -> Self {
         let sums = DeltaSums { name: name.to_owned(), ..DeltaSums::default() };
-        Self { sums, ..Self::default() }
+        let (abs, rel) = (QuantileStream::keeping(ABS_SHARE), QuantileStream::keeping(REL_SHARE));
+        Self { sums, image_max: Spread::default(), abs, rel }
     }
 
     /// Adds one fixture.

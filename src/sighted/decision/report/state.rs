@@ -1,16 +1,18 @@
 //! What a shard's report cannot say in its own layout and joining needs: sums with what rounding lost,
-//! the values or buckets behind its quantiles, and the single run times.
+//! the buckets and values behind its quantiles, and the single run times.
 //!
-//! Bytes: one line of canonical JSON, then for each output its absolute and its relative stream, then the
-//! run times of both sides; every number of these is 8 bytes, little-endian. The report names the file
+//! Bytes: one line of canonical JSON, then for each output its absolute and its relative stream, each as
+//! the counts of its buckets and its largest values in descending order, then the run times of both sides; every number of these is 8 bytes, little-endian. The report names the file
 //! with its sha256, so a state never meets another report.
 
 use serde::{Deserialize, Serialize};
 
 use super::layout::Sides;
 use crate::domain::canonical::Json;
-use crate::sighted::decision::tensor_delta::{DeltaSums, OutputTotals, Spread};
-use crate::stats::quantile::{EXACT_LIMIT, QuantileStream, Sketch};
+use crate::sighted::decision::tensor_delta::{
+    ABS_SHARE, DeltaSums, OutputTotals, REL_SHARE, Spread,
+};
+use crate::stats::quantile::{QuantileStream, Sketch};
 
 /// Largest state file, in bytes.
 pub(in crate::sighted) const MAX_STATE_BYTES: u64 = 512 << 20;
@@ -56,10 +58,12 @@ struct OutputHead {
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "kind")]
-enum StreamHead {
-    Exact { values: u64 },
-    Sketch { zeros: u64, first: u64, buckets: u64 },
+#[serde(rename_all = "camelCase")]
+struct StreamHead {
+    zeros: u64,
+    first: u64,
+    buckets: u64,
+    values: u64,
 }
 
 impl MergeState {
@@ -78,14 +82,11 @@ impl MergeState {
         let mut bytes = head.to_canonical().into_bytes();
         bytes.push(b'\n');
         for stream in self.outputs.iter().flat_map(|output| [&output.abs, &output.rel]) {
-            match stream {
-                QuantileStream::Exact(values) => put_values(&mut bytes, values),
-                QuantileStream::Sketch(sketch) => {
-                    for count in sketch.parts().2 {
-                        bytes.extend_from_slice(&count.to_le_bytes());
-                    }
-                }
+            let (counts, largest) = stream.parts();
+            for count in counts.parts().2 {
+                bytes.extend_from_slice(&count.to_le_bytes());
             }
+            put_values(&mut bytes, &largest);
         }
         put_values(&mut bytes, &self.run_ms.a);
         put_values(&mut bytes, &self.run_ms.b);
@@ -109,8 +110,8 @@ impl MergeState {
         let mut outputs = Vec::new();
         for output in head.outputs {
             outputs.push(OutputTotals {
-                abs: rest.stream(output.abs, output.sums.compared)?,
-                rel: rest.stream(output.rel, output.sums.rel_compared)?,
+                abs: rest.stream(ABS_SHARE, output.abs, output.sums.compared)?,
+                rel: rest.stream(REL_SHARE, output.rel, output.sums.rel_compared)?,
                 sums: output.sums,
                 image_max: output.image_max,
             });
@@ -125,11 +126,14 @@ impl MergeState {
 
 impl OutputHead {
     fn of(output: &OutputTotals) -> Self {
-        let stream = |stream: &QuantileStream| match stream {
-            QuantileStream::Exact(values) => StreamHead::Exact { values: values.len() as u64 },
-            QuantileStream::Sketch(sketch) => {
-                let (zeros, first, counts) = sketch.parts();
-                StreamHead::Sketch { zeros, first: first as u64, buckets: counts.len() as u64 }
+        let stream = |stream: &QuantileStream| {
+            let (counts, largest) = stream.parts();
+            let (zeros, first, counts) = counts.parts();
+            StreamHead {
+                zeros,
+                first: first as u64,
+                buckets: counts.len() as u64,
+                values: largest.len() as u64,
             }
         };
         Self {
@@ -168,21 +172,19 @@ impl Numbers<'_> {
         }
     }
 
-    fn stream(&mut self, head: StreamHead, expected: u64) -> Result<QuantileStream, StateError> {
-        let stream = match head {
-            StreamHead::Exact { values } if values <= EXACT_LIMIT as u64 => {
-                QuantileStream::Exact(self.values(values)?)
-            }
-            StreamHead::Exact { values } => {
-                return Err(fault(&format!("at most {EXACT_LIMIT} values, found {values}")));
-            }
-            StreamHead::Sketch { zeros, first, buckets } => {
-                let counts = self.take(buckets)?.map(u64::from_le_bytes).collect();
-                let first = usize::try_from(first).unwrap_or(usize::MAX);
-                let sketch = Sketch::from_parts(zeros, first, counts);
-                QuantileStream::Sketch(sketch.ok_or_else(|| fault("its buckets do not fit"))?)
-            }
-        };
+    fn stream(
+        &mut self,
+        share: f64,
+        head: StreamHead,
+        expected: u64,
+    ) -> Result<QuantileStream, StateError> {
+        let counts = self.take(head.buckets)?.map(u64::from_le_bytes).collect();
+        let first = usize::try_from(head.first).unwrap_or(usize::MAX);
+        let counts = Sketch::from_parts(head.zeros, first, counts)
+            .ok_or_else(|| fault("its buckets do not fit"))?;
+        let largest = self.values(head.values)?;
+        let stream = QuantileStream::from_parts(share, counts, largest)
+            .ok_or_else(|| fault("its values are not the largest of those counted"))?;
         if stream.count() == expected {
             Ok(stream)
         } else {
@@ -205,6 +207,7 @@ fn fault(reason: &str) -> StateError {
 mod tests {
     use super::*;
     use crate::sighted::decision::tensor_delta::DeltaFold;
+    use crate::stats::quantile::EXACT_LIMIT;
 
     fn state() -> MergeState {
         let mut outputs = vec![OutputTotals::new("dets"), OutputTotals::new("labels")];
@@ -228,7 +231,7 @@ mod tests {
     #[test]
     fn a_sketch_reads_back_equal() {
         let mut state = state();
-        let mut sketch = QuantileStream::default();
+        let mut sketch = QuantileStream::keeping(ABS_SHARE);
         sketch.extend(&vec![0.5; EXACT_LIMIT]);
         sketch.extend(&[0.0, 7.5]);
         state.outputs[0].sums.compared = sketch.count();
@@ -251,8 +254,10 @@ mod tests {
             MergeState::parse(&changed).expect_err("refused").reason
         };
         assert!(with("\"schema\":1", "\"schema\":2").contains("schema 1"));
-        assert!(with("\"values\":2", "\"values\":1").contains("expected 2 values"));
-        assert!(with("\"values\":2", "\"values\":99999999").contains("at most"));
+        assert!(with("\"values\":2", "\"values\":1").contains("not the largest"));
+        assert!(with("\"values\":2", "\"values\":99999999").contains("ends too early"));
+        assert!(with("\"buckets\":", "\"buckets\":9").contains("ends too early"));
+        assert!(with("\"compared\":2", "\"compared\":3").contains("expected 3 values, found 2"));
         let mut longer = bytes.clone();
         longer.push(0);
         assert!(MergeState::parse(&longer).is_err());
