@@ -167,13 +167,16 @@ impl Recipe {
     pub(in crate::sighted) fn tensor(&self, picture: &RgbImage) -> InputTensor {
         let squashed = self.what_the_model_saw(picture);
         let pixels = squashed.rgb();
-        let mut data = Vec::with_capacity(pixels.len());
+        let mut data: Vec<f32> = Vec::with_capacity(pixels.len());
         for (channel, levels) in self.levels.iter().enumerate() {
             data.extend(
                 pixels[channel..].iter().step_by(3).map(|value| levels[usize::from(*value)]),
             );
         }
-        let bytes: Vec<u8> = data.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let mut bytes = Vec::with_capacity(4 * data.len());
+        for value in &data {
+            bytes.extend_from_slice(&value.to_le_bytes());
+        }
         InputTensor {
             shape: [1, 3, self.height as usize, self.width as usize],
             data,

@@ -246,7 +246,10 @@ fn encode(outputs: &Outputs) -> Vec<u8> {
             number(&mut bytes, *axis);
         }
         number(&mut bytes, values.len());
-        bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+        bytes.reserve(4 * values.len());
+        for value in values {
+            bytes.extend_from_slice(&value.to_le_bytes());
+        }
     }
     bytes
 }
