@@ -4,6 +4,7 @@
 //! The same evidence gives the same bytes: no clock, no random order, no path of this machine.
 
 pub(in crate::sighted) mod build;
+mod class_order;
 pub(in crate::sighted) mod dossier;
 pub(in crate::sighted) mod foreign;
 pub(in crate::sighted) mod html;

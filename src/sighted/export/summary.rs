@@ -5,6 +5,7 @@
 
 use serde::Serialize;
 
+use super::class_order;
 use crate::domain::escape::escape;
 use crate::sighted::decision::report::{
     Extension, FixtureStatus, ParityReport, SetRow, ThresholdRow,
@@ -38,6 +39,8 @@ pub(in crate::sighted) struct Summary {
     pub max_abs_delta: Vec<(String, f64)>,
     /// Candidate / reference, with its interval and rounds.
     pub latency_ratio: Option<LatencyNumbers>,
+    /// Says so when the candidate seems to have its classes in another order.
+    pub class_order: Option<String>,
     /// `exact`, or how far quantiles may be off.
     pub quantiles: String,
     /// `1 of 1` for the whole.
@@ -104,7 +107,7 @@ impl Summary {
         let (slots, sets) = rows.into_iter().find(|(row, _)| row.is_recommended)?;
         let noise = &ours.noise_floor;
         Some(Self {
-            sentence: sentence(slots, sets, report.fixtures.count),
+            sentence: sentence(slots, sets, report.fixtures.count) + &not_finite(ours),
             threshold: slots.threshold,
             compared: report.fixtures.count,
             manifest_count: ours.manifest_count,
@@ -150,6 +153,7 @@ impl Summary {
                 interval: pass.interval,
                 rounds: pass.rounds,
             }),
+            class_order: class_order::suspicion(ours, sets),
             quantiles: ours.quantiles.clone(),
             shard: [ours.shard.index, ours.shard.of],
         })
@@ -202,6 +206,9 @@ impl Summary {
                 decisions.relabelled
             ),
         );
+        if let Some(suspicion) = &self.class_order {
+            line("class order", suspicion.clone());
+        }
         line(
             "changed",
             format!(
@@ -282,6 +289,16 @@ fn sentence(slots: &ThresholdRow, sets: &SetRow, pictures: u64) -> String {
     format!("{counts}{joint} {by_slot}{changed} of {pictures} pictures changed")
 }
 
+/// A value that is no number takes part in no decision, so an unchanged count must not stand alone.
+fn not_finite(ours: &Extension) -> String {
+    let values: u64 = ours.non_finite.values().map(|count| count.a + count.b).sum();
+    if values == 0 {
+        String::new()
+    } else {
+        format!("; {values} output values are NaN or infinite")
+    }
+}
+
 fn left_out(ours: &Extension) -> Vec<LeftOut> {
     ours.fixtures
         .iter()
@@ -354,6 +371,16 @@ mod tests {
         let summary = Summary::of(&report).expect("a summary");
         assert_eq!((summary.compared, summary.left_out.len()), (17, 3));
         insta::assert_snapshot!(summary.to_text());
+    }
+
+    #[test]
+    fn values_that_are_no_numbers_are_in_the_first_line() {
+        let mut report = made_report(20);
+        let before = Summary::of(&report).expect("a summary").sentence;
+        let ours = report.flipside.as_mut().expect("ours");
+        ours.non_finite.get_mut("labels").expect("counted").b = 3;
+        let sentence = Summary::of(&report).expect("a summary").sentence;
+        assert_eq!(sentence, format!("{before}; 3 output values are NaN or infinite"));
     }
 
     #[test]
