@@ -60,8 +60,13 @@ pub(in crate::sighted) struct Ran {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(in crate::sighted) enum RunnerError {
     /// The runtime does not take the artifact at all.
-    #[error("blocked: the runtime does not load it: {0}")]
-    Blocked(String),
+    #[error("blocked: ONNX Runtime {version} does not load it: {reason}")]
+    Blocked {
+        /// Of the runtime: another one may take it.
+        version: String,
+        /// Why.
+        reason: String,
+    },
     /// The call failed.
     #[error("the run failed: {0}")]
     Failed(String),
@@ -100,13 +105,16 @@ impl OnnxRunner {
         artifact: &Artifact,
         threads: u32,
     ) -> Result<Self, RunnerError> {
+        let blocked = |reason: &str| RunnerError::Blocked {
+            version: one_line(&runtime.version),
+            reason: one_line(reason),
+        };
         let session = build(runtime, artifact.bytes(), threads)
-            .map_err(|error| RunnerError::Blocked(one_line(&error.to_string())))?;
+            .map_err(|error| blocked(&error.to_string()))?;
         let input = match session.inputs() {
             [input] => input.name().to_owned(),
             inputs => {
-                let text = format!("expected one input, found {}", inputs.len());
-                return Err(RunnerError::Blocked(text));
+                return Err(blocked(&format!("expected one input, found {}", inputs.len())));
             }
         };
         Ok(Self { session, input })
