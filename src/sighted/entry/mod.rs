@@ -9,6 +9,7 @@ pub mod merge;
 pub mod overview;
 pub mod parity;
 pub mod probe;
+pub mod probe_run;
 pub mod probe_threshold;
 pub mod record;
 pub mod review;
