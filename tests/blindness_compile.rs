@@ -10,7 +10,7 @@
     reason = "a test stops at the first thing that is missing"
 )]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -85,22 +85,27 @@ fn copy_file(from: &Path, to: &Path, name: &str) {
 }
 
 /// A copy of the package in which `leaks` are planted.
-fn planted(leaks: &[Leak]) -> tempfile::TempDir {
+fn planted(leaks: &[Leak]) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let scratch = tempfile::tempdir().expect("temporary folder");
+    // Always the same place, so that what a build leaves behind does not pile up.
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR")).join("planted");
+    if scratch.exists() {
+        std::fs::remove_dir_all(&scratch).expect("emptied");
+    }
+    std::fs::create_dir_all(&scratch).expect("a folder");
     for entry in std::fs::read_dir(package).expect("listed") {
         let path = entry.expect("listed").path();
         let name = path.file_name().expect("named").to_string_lossy().into_owned();
         // Not what was built, nor what is not part of the package.
         if path.is_dir() && !name.starts_with('.') && name != "target" && name != "sessions" {
-            copy(&path, &scratch.path().join(name));
+            copy(&path, &scratch.join(name));
         } else if path.is_file() {
-            std::fs::copy(&path, scratch.path().join(name)).expect("copied");
+            std::fs::copy(&path, scratch.join(name)).expect("copied");
         }
     }
-    copy_file(package, scratch.path(), "sessions/README.md");
+    copy_file(package, &scratch, "sessions/README.md");
     for leak in leaks {
-        let path = scratch.path().join("src").join(leak.file);
+        let path = scratch.join("src").join(leak.file);
         let text = std::fs::read_to_string(&path).expect("source");
         let planted = format!("{text}\n{}\n", leak.line);
         flipside::store::atomic::write(&path, planted.as_bytes()).expect("planted");
@@ -116,6 +121,7 @@ fn errors(package: &Path) -> Vec<(String, String)> {
         .args(["build", "--test", "architecture", "--offline", "--message-format=json"])
         .current_dir(package)
         .env("CARGO_TARGET_DIR", target)
+        .env("CARGO_INCREMENTAL", "0")
         .output()
         .expect("cargo runs");
     assert!(!output.status.success(), "the planted leaks compile");
@@ -143,7 +149,7 @@ fn errors(package: &Path) -> Vec<(String, String)> {
 fn planted_leaks_do_not_compile() {
     for leaks in [&NAMES[..], &INTERFACES[..]] {
         let scratch = planted(leaks);
-        let errors = errors(scratch.path());
+        let errors = errors(&scratch);
         for leak in leaks {
             let caught = errors.iter().any(|(code, lines)| {
                 leak.codes.contains(&code.as_str()) && lines.contains(leak.line)

@@ -45,11 +45,18 @@ fn two_flags_on_a_terminal_become_a_new_manifest_beside_the_old() {
     pty.wait_for("text, because:");
     pty.keys("\r");
     pty.wait_for("2 left out");
-    // Killed here, the flags would still be there.
-    let mut other = Pty::start(&command, 80, 24);
-    other.wait_for("2 left out");
-    other.keys("qk");
-    assert_eq!(other.end().0, 0);
+    // Somebody else would overwrite these flags.
+    let other = workspace.run("fixtures --flag 03.png other");
+    assert_eq!(other.status.code(), Some(2));
+    assert!(stderr(&other).contains("is flagging these fixtures"), "{}", stderr(&other));
+    // Killed without warning, it goes on with the flags it had.
+    pty.kill();
+    let mut pty = Pty::start(&command, 80, 24);
+    pty.wait_for("2 left out");
+    pty.keys("u");
+    pty.wait_for("taken back");
+    pty.keys("r");
+    pty.wait_for("restored");
     pty.keys("q");
     pty.wait_for("in no manifest yet");
     pty.keys("w");
@@ -108,6 +115,9 @@ fn flags_from_the_command_line_write_or_refuse_as_a_whole() {
     };
     let output = run(&["--flag", &hash[..10], "text"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    // The same again makes no second file.
+    let again = run(&["--flag", &hash[..10], "text"]);
+    assert_eq!(again.stdout, output.stdout);
     assert_eq!(stdout(&output).trim(), "manifest = \"manifest.3.txt\"");
     assert!(stderr(&output).contains("2 left out, 2 stay"), "{}", stderr(&output));
     assert_eq!(entries(&text(&workspace, "manifest.3.txt")).len(), 2);

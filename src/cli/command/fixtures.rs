@@ -63,7 +63,8 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     }
     let workspace = globals.workspace()?;
     let by = args.by.clone().or_else(default_reviewer);
-    let mut desk = FixtureDesk::open(&workspace, by.as_ref(), globals.clock)?;
+    let changing = !args.json || !questions.is_empty();
+    let mut desk = FixtureDesk::open(&workspace, by.as_ref(), changing, globals.clock)?;
     if desk.unreadable() > 0 {
         output::note(&format!(
             "{} pictures of the manifest cannot be read; they stay in it",

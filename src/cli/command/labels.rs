@@ -3,7 +3,7 @@
 use anyhow::bail;
 
 use super::Globals;
-use super::label::Plan;
+use super::label::{Plan, network_disk};
 use crate::blind::{self, Remains};
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::{escape, escape_os};
@@ -14,6 +14,7 @@ use crate::store::event_chain::{Event, EventLog, salvage};
 use crate::store::label_file::{LabelFile, LabelHeader, files_of};
 use crate::store::label_schema::SCHEMA;
 use crate::store::lock::{Lock, Owner};
+use crate::store::place::file_system_of;
 use crate::store::workspace::Workspace;
 
 /// Files that belong to a database.
@@ -33,6 +34,10 @@ pub struct Args {
     /// Make a rater's damaged log again, from what can still be read of it and from sealed files
     #[arg(long, value_name = "NAME", conflicts_with_all = ["json", "csv"])]
     pub rebuild: Option<RaterName>,
+
+    /// With --rebuild: keep the log on a network file system all the same
+    #[arg(long, requires = "rebuild")]
+    pub allow_network_disk: bool,
 }
 
 /// Runs the command.
@@ -42,6 +47,7 @@ pub struct Args {
 pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     let workspace = globals.workspace()?;
     if let Some(rater) = &args.rebuild {
+        network_disk(&workspace, args.allow_network_disk, file_system_of)?;
         return rebuild(rater, &workspace, globals);
     }
     let format = if args.csv { LabelsFormat::Csv } else { LabelsFormat::Json };

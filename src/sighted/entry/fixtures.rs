@@ -26,6 +26,7 @@ use crate::sighted::screen::contact_sheet::{ContactSheet, Effect, Msg, SMALL};
 use crate::store::atomic;
 use crate::store::clock::Clock;
 use crate::store::fixtures::{FixtureSet, PixelSource};
+use crate::store::lock::{Lock, LockError, Owner};
 use crate::store::workspace::Workspace;
 use crate::tui::event_loop::Ended;
 use crate::tui::picture::worker::PictureWorker;
@@ -97,16 +98,21 @@ pub struct FixtureDesk {
     pixels: PixelSource,
     book: Book,
     unreadable: usize,
+    /// Nobody else changes the flags meanwhile; absent when nothing is to be changed, or cannot be.
+    _lock: Option<Lock>,
 }
 
 impl FixtureDesk {
     /// Reads the manifest, the flags kept from last time, and how far labelling is.
     ///
+    /// `changing` says whether flags may change: only one process at a time may.
+    ///
     /// # Errors
-    /// The manifest or the kept flags cannot be used.
+    /// The manifest or the kept flags cannot be used, or somebody else is changing flags.
     pub fn open(
         workspace: &Workspace,
         by: Option<&RaterName>,
+        changing: bool,
         clock: Clock,
     ) -> anyhow::Result<Self> {
         let config = &workspace.config.fixtures;
@@ -116,6 +122,21 @@ impl FixtureDesk {
         let set = FixtureSet::open(&path, groups.as_deref(), Some(&index))?;
         let hash = set.manifest.hash;
         let kept = workspace.fixture_flags(hash);
+        let lock = match Lock::acquire(
+            &kept.with_extension("lock"),
+            &Owner::this_process(clock.stamp()),
+        ) {
+            _ if !changing => None,
+            Ok(lock) => Some(lock),
+            Err(LockError::Held { owner, .. }) => {
+                let owner = owner.map_or_else(|| "another process".to_owned(), |it| it.to_string());
+                anyhow::bail!(
+                    "{owner} is flagging these fixtures; `flipside fixtures --json` may look meanwhile"
+                );
+            }
+            // Where nothing can be written, flags cannot be kept; that is said when it is tried.
+            Err(LockError::Failed { .. }) => None,
+        };
         let flags = read_kept(&kept, hash)?;
         let waiting = waiting(workspace, &set);
         let written = config.manifest.clone();
@@ -125,6 +146,7 @@ impl FixtureDesk {
             unreadable: set.unreadable.len(),
             sheet: Sheet::new(&set, waiting, flags),
             book: Book { path, written, hash, kept, by, clock },
+            _lock: lock,
         })
     }
 
@@ -176,6 +198,13 @@ impl FixtureDesk {
         }
         for (place, flag) in &flags {
             self.sheet.set_flag(&[*place], Some(flag));
+        }
+        if let Some(name) = self.sheet.flags.written()
+            && let Ok(bytes) = std::fs::read(self.book.path.with_file_name(name))
+        {
+            // Exactly these were written before: a script that runs twice makes no second file.
+            let old = std::fs::read(&self.book.path).unwrap_or_default();
+            return Ok(self.book.describe("unchanged", name, &old, &bytes));
         }
         let written = self.book.write(&self.sheet.left_out())?;
         self.sheet.flags.set_written(&written.name);
@@ -312,6 +341,12 @@ impl Book {
         let path = version::next_path(&self.path, |path| !path.exists());
         atomic::create_new(&path, &bytes)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(self.describe("written", &name, &old, &bytes))
+    }
+
+    /// What is said of a version called `name` that holds `bytes`.
+    fn describe(&self, status: &str, name: &str, old: &[u8], bytes: &[u8]) -> WrittenVersion {
+        let name = name.to_owned();
         let configured = self.written.with_file_name(&name);
         let quoted = toml::Value::String(configured.to_string_lossy().into_owned()).to_string();
         let line = format!("manifest = {quoted}");
@@ -322,16 +357,17 @@ impl Book {
         let stay = bytes.split(|byte| *byte == b'\n').filter(is_entry).count();
         let all = old.split(|byte| *byte == b'\n').filter(is_entry).count();
         let count = |count: usize| Json::int(i128::try_from(count).unwrap_or(i128::MAX));
+        let out = all.saturating_sub(stay);
         let json = Json::object([
-            ("status", Json::text("written")),
+            ("status", Json::text(status)),
             ("path", Json::text(configured.to_string_lossy().into_owned())),
-            ("sha256", Json::text(ManifestHash::of(&bytes).to_hex())),
+            ("sha256", Json::text(ManifestHash::of(bytes).to_hex())),
             ("supersedes", Json::text(self.hash.to_hex())),
-            ("leftOut", count(all - stay)),
+            ("leftOut", count(out)),
             ("entries", count(stay)),
         ])
         .to_canonical();
-        Ok(WrittenVersion { name, line, json, counts: (all - stay, stay) })
+        WrittenVersion { name, line, json, counts: (out, stay) }
     }
 }
 
