@@ -50,7 +50,8 @@ fn two_flags_on_a_terminal_become_a_new_manifest_beside_the_old() {
     assert_eq!(other.status.code(), Some(2));
     assert!(stderr(&other).contains("is flagging these fixtures"), "{}", stderr(&other));
     // Killed without warning, it goes on with the flags it had.
-    pty.kill();
+    pty.kill("KILL");
+    pty.end();
     let mut pty = Pty::start(&command, 80, 24);
     pty.wait_for("2 left out");
     pty.keys("u");

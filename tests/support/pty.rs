@@ -204,15 +204,6 @@ impl Pty {
         }
     }
 
-    /// Kills it without warning, and waits until it is gone.
-    #[cfg(unix)]
-    pub(crate) fn kill(mut self) {
-        use rustix::process::{Pid, Signal, kill_process};
-        let pid = self.child.process_id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
-        kill_process(pid.expect("it runs"), Signal::KILL).expect("killed");
-        self.child.wait().expect("ends");
-    }
-
     /// Waits for its end; the exit code, and every byte it wrote.
     pub(crate) fn end(mut self) -> (u32, Vec<u8>) {
         let status = self.child.wait().expect("ends");

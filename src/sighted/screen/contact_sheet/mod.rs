@@ -292,7 +292,9 @@ impl ContactSheet {
                 Shown::LeftOut => sheet.flag(*place).is_some(),
                 Shown::Marked => self.marked.contains(place),
             };
-            kept && sheet.entries()[*place].paths.iter().any(|it| matches(it, &self.wanted_name))
+            let all_names = self.wanted_name.is_empty();
+            kept && (all_names
+                || sheet.entries()[*place].paths.iter().any(|it| matches(it, &self.wanted_name)))
         };
         let mut shown: Vec<usize> = (0..sheet.len()).filter(wanted).collect();
         match ORDERS[self.order].0 {
