@@ -190,3 +190,44 @@ fn the_gate_job_uses_commands_and_options_that_exist() {
     assert_eq!(commands, ["verify", "gate", "report"]);
     assert!(!text(&flipside(&["gate", "--help"])).contains("--no-such-option"));
 }
+
+#[test]
+fn shared_engine_reports_are_shown_and_held_to_their_sums() {
+    let Some(shared) = shared_dir() else { return };
+    let folder = tempfile::tempdir().expect("temporary folder");
+    for (name, flips) in [("tf32on", [8, 2, 2, 2, 2]), ("tf32off", [0; 5])] {
+        let file = format!("seed-data/reports/trt-parity-fp32-vs-engine-{name}.json");
+        let path = shared.join(file);
+        let output = flipside(&["report", "--report", path.to_str().expect("a path"), "--json"]);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        let answer = json(&output);
+        let rows = answer["thresholds"].as_array().expect("rows");
+        let count = |row: &serde_json::Value, key: &str| row[key].as_u64().expect("a count");
+        let found: Vec<u64> = rows
+            .iter()
+            .map(|row| count(row, "flipsReferenceOnly") + count(row, "flipsCandidateOnly"))
+            .collect();
+        assert_eq!(found, flips, "{name}");
+        let detections: Vec<u64> =
+            rows.iter().map(|row| count(row, "detectionsReference")).collect();
+        assert_eq!(detections, [242, 207, 183, 149, 121], "{name}");
+
+        let sound = fs::read_to_string(&path).expect("readable");
+        let wrong = folder.path().join("wrong.json");
+        for (from, to, field) in [
+            ("\"detectionsA\": 207", "\"detectionsA\": 208", "detectionsA"),
+            ("\"schemaVersion\": 1", "\"schemaVersion\": 3", "schemaVersion 3"),
+            ("\"role\": \"tensorrt-engine\"", "\"roll\": \"tensorrt-engine\"", "schemaVersion 1"),
+        ] {
+            let edited = sound.replacen(from, to, 1);
+            assert!(edited != sound, "{from}");
+            fs::File::create(&wrong)
+                .and_then(|mut file| std::io::Write::write_all(&mut file, edited.as_bytes()))
+                .expect("written");
+            let output = flipside(&["report", "--report", wrong.to_str().expect("a path")]);
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{field}: {said}");
+            assert!(said.contains(field) && said.contains("wrong.json"), "{field}: {said}");
+        }
+    }
+}

@@ -2,12 +2,15 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
 
 use super::dossier::{
     ArtifactLine, CategoryLine, Change, Crop, Curve, CurvePoint, DifferingLine, Dossier, Fact,
     Found, OutputLine, Pair, RateLine, SetLine, SignOffBlock, ThresholdLine,
 };
-use super::{html, markdown, wire};
+use super::{foreign, html, markdown, wire};
+use crate::domain::digest::ReportHash;
+use crate::sighted::decision::foreign_report::ForeignReport;
 
 /// A dossier with something in every place; `text` stands wherever data from outside does.
 fn full(text: &str) -> Dossier {
@@ -134,6 +137,66 @@ fn page_and_text_as_they_are() {
 #[test]
 fn the_same_dossier_gives_the_same_bytes() {
     assert_eq!(html::page(&full("x")), html::page(&full("x")));
+}
+
+/// An engine's report, `text` wherever it says something in words.
+fn engine(text: &str) -> ForeignReport {
+    let none = json!({"count": 0, "fraction": 0.0});
+    let times = json!({"p50": 1.0, "p95": 2.0, "min": 0.5, "n": 3});
+    let row = |threshold: f64, flips: u64| {
+        json!({"threshold": threshold, "detectionsA": 9, "detectionsB": 9, "thresholdFlips": flips,
+            "flipsAOnly": flips / 2, "flipsBOnly": flips / 2, "classFlips": 1, "imagesAffected": 1,
+            "topKTruncationHits": 0})
+    };
+    let report = json!({
+        "schemaVersion": 1, "generatedAt": text, "comparison": text,
+        "artifacts": {
+            "a": {"role": "onnx", "path": text, "sha256": "a".repeat(64), "bytes": 1},
+            "b": {"role": "tensorrt-engine", "path": text, "sha256": "b".repeat(64), "bytes": 2},
+        },
+        "environment": {"platform": text, "machine": text, "python": text, "onnxruntime": text,
+            "onnxruntimeProviders": [text], "tensorrt": text, "note": text},
+        "fixtures": {"count": 1, "first": text},
+        "rawOutputs": [{
+            "name": text, "elementsCompared": 1, "maxAbsDelta": 0.0, "meanAbsDelta": 0.0,
+            "medianAbsDelta": 0.0, "p95AbsDelta": 0.0, "p99AbsDelta": 0.0, "p999AbsDelta": 0.0,
+            "maxRelDelta": 0.0, "meanRelDelta": 0.0, "p99RelDelta": 0.0, "relFloor": 1e-6,
+            "relElementsCompared": 1, "relElementsSkippedBelowFloor": 0,
+            "perImageMaxAbsDelta": {"max": 0.0, "mean": 0.0, "min": 0.0},
+            "exceedance": [{"atol": 1e-3, "rtol": 1e-3, "absOnly": none, "relOnly": none,
+                "combinedIsclose": none, "and": none, "or": none}],
+        }],
+        "decode": {"confThresholdRecommended": 0.4, "maxDetections": 100,
+            "maxAbsConfidenceDelta": 0.5, "meanPerImageMaxAbsConfidenceDelta": 0.1,
+            "maxAbsBoxDelta": 1.0, "thresholds": [row(0.3, 4), row(0.4, 2)]},
+        "latencyMs": {"onnxRuntime": times, "tensorrtExecute": times},
+        "perImage": [{"image": text, "flips": {"0.3": 4, "0.4": 2}}],
+    });
+    serde_json::from_value(report).expect("the peer's layout")
+}
+
+#[test]
+fn an_engine_report_says_what_it_cannot_say_and_its_text_is_inert() {
+    let made = |text: &str, point: f64| {
+        foreign::dossier(&engine(text), ReportHash::of(b"report"), text, point, &[])
+    };
+    let page = html::page(&made("some text", 0.4));
+    for part in [
+        "not pinned by a hash",
+        "not comparable",
+        "cannot be set-matched",
+        "what these changes cost is not known",
+        "2 threshold flips by slot and 1 mislabel in 1 image",
+        "equal totals hide changes",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    assert!(!page.contains("Real flips"), "nobody counted them");
+    assert!(html::page(&made("some text", 0.3)).contains("4 threshold flips"));
+    assert!(!html::page(&made("some text", 0.35)).contains("threshold flips by slot and"));
+    let hostile = html::page(&made("<script>\u{202e}\u{1b}[2J", 0.4));
+    assert_eq!(tags(&hostile), tags(&page));
+    assert!(!hostile.chars().any(|it| (it.is_control() && it != '\n') || it == '\u{202e}'));
 }
 
 /// Tags of a page: names, and their attributes' names.

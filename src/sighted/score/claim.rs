@@ -80,6 +80,8 @@ pub(in crate::sighted) enum Claim {
         measure: Measure,
         /// As a share.
         margin: f64,
+        /// Registered before any label was sealed.
+        before_labels: bool,
     },
     /// What changed in the decisions, by the report.
     Instability {
@@ -143,10 +145,11 @@ impl Claim {
                 capital(*measure),
                 plain_points(*margin),
             ),
-            Self::NotShownWithin { measure, margin } => format!(
-                "{}: not shown to be within {} points; more labels could show it",
+            Self::NotShownWithin { measure, margin, before_labels } => format!(
+                "{}: not shown to be within {} points{}; more labels could show it",
                 capital(*measure),
                 plain_points(*margin),
+                if *before_labels { "" } else { " (margin chosen after labels were sealed)" },
             ),
             Self::Instability { flips, real_flips, mislabels, images } => format!(
                 "Decisions changed: {} ({real_flips} real), {}, {}; this is instability, and only labels tell what it costs",
@@ -200,7 +203,7 @@ pub(in crate::sighted) fn licensed(rates: &Rates, margin: Option<&AppliedMargin>
         claims.push(match (inside, applied.before_labels) {
             (true, true) => Claim::Equivalent { measure, margin },
             (true, false) => Claim::WouldBeWithin { measure, margin },
-            (false, _) => Claim::NotShownWithin { measure, margin },
+            (false, before_labels) => Claim::NotShownWithin { measure, margin, before_labels },
         });
     }
     claims

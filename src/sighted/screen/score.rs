@@ -16,6 +16,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::threshold_view::side_name;
 use crate::domain::canonical::float_text;
 use crate::domain::digest::FixtureId;
 use crate::domain::escape::escape;
@@ -232,6 +233,8 @@ impl Screen for ScoreScreen {
         let blind = self.subset().and_then(|subset| subset.blind);
         let name = self.subset().map_or_else(String::new, |subset| subset.kind.name());
         let planned = self.subset().is_some_and(|subset| subset.planned);
+        let (names, hashes) = (&self.score.names, &self.score.artifacts);
+        let side = |word, name: &str, hash: &str| side_name(word, name, hash, area.width);
         let title = Line::from(vec![
             Span::styled("Score at ", theme.style(Role::Strong)),
             Span::styled(float_text(self.score.operating_point), theme.style(Role::Strong)),
@@ -244,6 +247,11 @@ impl Screen for ScoreScreen {
                 self.score.subsets.len(),
                 if planned { "" } else { " exploratory" }
             )),
+            Span::raw("  "),
+            Span::styled("A", theme.style(Role::First)),
+            Span::raw(side("reference", &names.a, &hashes.a)),
+            Span::styled("B", theme.style(Role::Second)),
+            Span::raw(side("candidate", &names.b, &hashes.b)),
         ]);
         let mut tabs = Vec::new();
         for (index, (_, word)) in PAGES.iter().enumerate() {

@@ -178,17 +178,19 @@ fn threshold_text(value: f64) -> String {
     if rounded.total_cmp(&value).is_eq() { text } else { format!("{text}+") }
 }
 
+/// What a side is, and, where there is room, which file with which hash.
+pub(super) fn side_name(word: &str, name: &str, hash: &str, columns: u16) -> String {
+    if columns < WIDE || name.is_empty() {
+        return format!(" {word} ");
+    }
+    let hash = escape(hash.get(..8).unwrap_or(hash));
+    format!(" {word} {} {hash}  ", fit_middle(&escape(name), NAME_COLUMNS))
+}
+
 fn title(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
     let shown = screen.shown();
-    let names = &screen.evidence.names;
-    let side = |name: &str, hash: &str, word: &'static str| {
-        if area.width < WIDE || name.is_empty() {
-            return format!(" {word} ");
-        }
-        let hash = escape(hash.get(..8).unwrap_or(hash));
-        format!(" {word} {} {hash}  ", fit_middle(&escape(name), NAME_COLUMNS))
-    };
-    let (a, b) = (&screen.evidence.artifacts.a, &screen.evidence.artifacts.b);
+    let (names, hashes) = (&screen.evidence.names, &screen.evidence.artifacts);
+    let side = |word, name: &str, hash: &str| side_name(word, name, hash, area.width);
     let line = Line::from(vec![
         Span::styled("Threshold ", theme.style(Role::Strong)),
         Span::styled(threshold_text(screen.at), theme.style(Role::Strong)),
@@ -197,9 +199,9 @@ fn title(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme
         Span::raw(format!(" {}  ", shown.name)),
         Span::raw(format!("sidecar {}  ", float_text(screen.evidence.recommended))),
         Span::styled("A", theme.style(Role::First)),
-        Span::raw(side(&names.a, a, "reference")),
+        Span::raw(side("reference", &names.a, &hashes.a)),
         Span::styled("B", theme.style(Role::Second)),
-        Span::raw(side(&names.b, b, "candidate")),
+        Span::raw(side("candidate", &names.b, &hashes.b)),
     ]);
     buffer.set_line(area.x, area.y, &line, area.width);
 }
@@ -215,7 +217,7 @@ fn curves(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Them
         (Role::First, Pattern::Solid),
         (Role::Second, Pattern::Dashed),
         (Role::First, Pattern::Dotted),
-        (Role::Second, Pattern::Dotted),
+        (Role::Second, Pattern::Sparse),
     ];
     let series: Vec<Series<'_>> = looks
         .iter()
@@ -234,10 +236,14 @@ fn curves(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Them
         Span::styled("A solid", theme.style(Role::First)),
         Span::raw(" "),
         Span::styled("B dashed", theme.style(Role::Second)),
-        Span::raw(", false positives dotted; ^ sidecar"),
+        Span::raw(", false positives "),
+        Span::styled("A dots", theme.style(Role::First)),
+        Span::raw(" "),
+        Span::styled("B sparse", theme.style(Role::Second)),
+        Span::raw("; ^ sidecar"),
         Span::raw(match screen.band {
-            Band::Recall => "; band: recall",
-            Band::FalsePositives => "; band: false positives",
+            Band::Recall => "; band recall",
+            Band::FalsePositives => "; band false pos.",
             Band::Off => "",
         }),
     ]);

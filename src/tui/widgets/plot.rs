@@ -16,6 +16,8 @@ pub enum Pattern {
     Dashed,
     /// One on, two off.
     Dotted,
+    /// One on, five off.
+    Sparse,
 }
 
 /// One curve.
@@ -203,6 +205,7 @@ fn is_on(pattern: Pattern, step: u32) -> bool {
         Pattern::Solid => true,
         Pattern::Dashed => step % 4 < 2,
         Pattern::Dotted => step.is_multiple_of(3),
+        Pattern::Sparse => step.is_multiple_of(6),
     }
 }
 
