@@ -31,7 +31,7 @@ fn stepper(pictures: u32) -> impl FnMut() {
     let mut probe = ThresholdProbe::new(pictures);
     let mut steps = 0;
     move || {
-        let up = (steps / SWEEP) % 2 == 0;
+        let up = (steps / SWEEP).is_multiple_of(2);
         steps += 1;
         probe.step(if up { 1 } else { -1 });
     }

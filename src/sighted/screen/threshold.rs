@@ -26,6 +26,7 @@ use ratatui::layout::Rect;
 use super::threshold_view;
 use crate::domain::canonical::float_text;
 use crate::domain::digest::FixtureId;
+use crate::sighted::decision::report::DetectionRow;
 use crate::sighted::review::pictures::{Rendition, picture_id};
 use crate::sighted::score::curve::{Change, Curve, Flips};
 use crate::sighted::score::evidence::{DecisionRow, Evidence, Row};
@@ -36,7 +37,9 @@ use crate::store::label_file::BlindStatus;
 use crate::tui::event_loop::Ended;
 use crate::tui::keymap::{Key, KeyMap, Modes};
 use crate::tui::picture::PictureSource;
+use crate::tui::picture::overlay::{BoxOverlay, Line};
 use crate::tui::picture::view::PictureView;
+use crate::tui::picture::viewport::UnitRect;
 use crate::tui::picture::worker::{Answer, PictureWorker, Request};
 use crate::tui::screen::{Input, Look, Mouse, MouseKind, Screen};
 use crate::tui::session::Session;
@@ -300,7 +303,9 @@ impl ThresholdScreen {
             Some(change) => {
                 let next = self.changes.iter().skip(self.list.cursor + 1).take(2).map(id).collect();
                 let (id, facts) = (id(change), self.row(change).path.clone());
+                let boxes = surest_boxes(self.row(change), self.at);
                 self.picture.show(id, &facts, next);
+                self.picture.set_boxes(boxes);
             }
             None => self.picture.clear(),
         }
@@ -373,6 +378,25 @@ impl ThresholdScreen {
             .into_iter()
             .collect()
     }
+}
+
+/// What each side is surest of in a picture: thin where that is below the threshold, so counts for nothing.
+fn surest_boxes(row: &Row, threshold: f64) -> Vec<BoxOverlay> {
+    let surest = |found: &[DetectionRow]| {
+        found.iter().copied().max_by(|left, right| left.confidence.total_cmp(&right.confidence))
+    };
+    [(&row.detections.a, Line::First, "A"), (&row.detections.b, Line::Second, "B")]
+        .into_iter()
+        .filter_map(|(found, line, tag)| {
+            let surest = surest(found)?;
+            Some(BoxOverlay {
+                rect: UnitRect::from_corners(surest.corners),
+                line,
+                tag: tag.to_owned(),
+                faint: surest.confidence < threshold,
+            })
+        })
+        .collect()
 }
 
 /// Runs the screen until something is chosen or left; [`ThresholdScreen::exit`] tells what. Pictures come

@@ -157,6 +157,27 @@ fn a_step_says_what_it_costs_by_label_and_side() {
 }
 
 #[test]
+fn the_boxes_over_a_picture_are_what_each_side_is_surest_of() {
+    let evidence = evidence();
+    let row = evidence.rows.iter().find(|row| {
+        let found = &row.detections;
+        found.a.len() == 1 && found.b.len() == 1 && found.a[0].confidence > found.b[0].confidence
+    });
+    let mut row = row.expect("the candidate is less sure of most").clone();
+    let between = row.detections.b[0].confidence.next_up();
+    let shown = |row: &Row| -> Vec<(String, bool)> {
+        surest_boxes(row, between).into_iter().map(|it| (it.tag, it.faint)).collect()
+    };
+    assert_eq!(shown(&row), [("A".to_owned(), false), ("B".to_owned(), true)]);
+    let mut surer = row.detections.b[0];
+    (surer.slot, surer.confidence) = (1, 0.99);
+    row.detections.b.push(surer);
+    assert_eq!(shown(&row), [("A".to_owned(), false), ("B".to_owned(), false)]);
+    row.detections.a.clear();
+    assert_eq!(shown(&row), [("B".to_owned(), false)]);
+}
+
+#[test]
 fn the_mouse_moves_the_cursor_and_picks_a_row() {
     let mut screen = screen();
     screen.update(Msg::Resize(120, 40), Duration::ZERO);
