@@ -17,8 +17,8 @@ use proptest::prelude::*;
 #[path = "support/pty.rs"]
 #[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod pty;
-#[path = "support/report_json.rs"]
-mod report_json;
+#[path = "support/sound_report.rs"]
+mod sound_report;
 #[path = "support/workspace.rs"]
 #[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod workspace;
@@ -301,18 +301,21 @@ fn a_label_after_exposure_is_kept_and_out_of_blind_scores() {
             FixtureId::of(&bytes.expect("readable")).to_hex()
         })
         .collect();
-    let pictures: Vec<report_json::Fixture> = hashes
+    let pictures: Vec<sound_report::Seen> = hashes
         .iter()
         .enumerate()
-        .map(|(number, sha256)| report_json::Fixture {
+        .map(|(number, sha256)| sound_report::Seen {
             path: format!("images/park {number:02}.png"),
             sha256: sha256.clone(),
-            a: vec![(0, 0, 0.7, [0.1, 0.1, 0.4, 0.4])],
-            b: Vec::new(),
-            items: vec![("vanished", Some(0), None)],
+            class: 0,
+            a: 0.7,
+            b: 0.3,
         })
         .collect();
-    let report = report_json::report(&pictures, &["a.bottle", "a.can", "a.paper"]).to_string();
+    let manifest = std::fs::read(workspace.path("manifest.txt")).expect("readable");
+    let manifest = flipside::domain::digest::ManifestHash::of(&manifest).to_hex();
+    let classes = ["a.bottle", "a.can", "a.paper"];
+    let report = sound_report::report(&pictures, &classes, &manifest).to_string();
     workspace.write("sessions/reports/parity.json", report.as_bytes());
     let label = "label --rater ada --shard 1/1 --plain";
     let at = |minute: u32, arguments: &str, lines: &str| {
