@@ -1,12 +1,15 @@
-//! What deciding costs beside running the model: statistics, decoding, set matching.
+//! What deciding costs beside running a model, with 300 slots and 43 classes: statistics, decoding, set matching.
 //!
-//! Sizes are those of a detector with 300 slots and 43 classes. Compare ratios on one machine.
+//! Compare ratios on one machine.
 
 #![allow(
     clippy::expect_used,
     clippy::unwrap_used,
     reason = "a test stops at the first thing that is missing"
 )]
+
+#[path = "bars/mod.rs"]
+mod bars;
 
 use divan::{Bencher, black_box};
 use flipside::sighted::entry::probe::{StatisticsProbe, decoded, matched};
@@ -19,6 +22,33 @@ type Detection = (u32, u32, f64, [f64; 4]);
 
 fn main() {
     divan::main();
+    if bars::wanted() {
+        let a = values(1, QUERIES * (COLUMNS + 4), -8.0, 2.0);
+        let b = values(2, QUERIES * (COLUMNS + 4), -8.0, 2.0);
+        let mut probe = StatisticsProbe::default();
+        median("statistics of one picture", || {
+            black_box(probe.add(black_box(&a), black_box(&b)));
+        });
+        let logits = values(3, QUERIES * COLUMNS, -8.0, 2.0);
+        let boxes = values(4, QUERIES * 4, 0.1, 0.9);
+        median("decode of one side of a picture", || {
+            black_box(decoded(black_box(&logits), COLUMNS, black_box(&boxes), CLASSES, 0.25));
+        });
+        for (name, count, places) in [
+            ("set matching, 5 detections a side", 5, 5),
+            ("set matching, 100 crowded detections a side", 100, 8),
+        ] {
+            let [a, b] = sides(count, places);
+            median(name, || {
+                black_box(matched(black_box(&a), black_box(&b), 0.25));
+            });
+        }
+    }
+}
+
+fn median(name: &str, work: impl FnMut()) {
+    let times = bars::milliseconds(300, work);
+    bars::number(&format!("{name}, median"), bars::quantile(&times, 0.5), "ms");
 }
 
 /// Evenly spread numbers from 0 up to 1, the same in every run.

@@ -8,6 +8,9 @@
     reason = "a test stops at the first thing that is missing"
 )]
 
+#[path = "bars/mod.rs"]
+mod bars;
+
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use flipside::media::decode::{decode_for_model, decode_for_people};
@@ -19,6 +22,25 @@ use flipside::media::resample::{Kernel, resize};
 
 fn main() {
     divan::main();
+    if bars::wanted() {
+        for (width, height) in SIZES {
+            let bytes = jpeg(&picture(width, height));
+            let median =
+                |work: &mut dyn FnMut()| bars::quantile(&bars::milliseconds(15, work), 0.5);
+            let for_model = median(&mut || {
+                let decoded = decode_for_model(black_box(&bytes)).expect("decodes");
+                black_box(resize(&decoded.picture, 512, 512, Kernel::Lanczos3));
+            });
+            let name = format!("JPEG of {width}x{height} to a model's 512x512, median");
+            bars::number(&name, for_model, "ms");
+            let for_people = median(&mut || {
+                let upright = decode_for_people(black_box(&bytes)).expect("decodes");
+                black_box(fit(&upright.picture, 800, 600));
+            });
+            let name = format!("JPEG of {width}x{height} to a screen's 800x600, median");
+            bars::number(&name, for_people, "ms");
+        }
+    }
 }
 
 const SIZES: [(u32, u32); 3] = [(640, 480), (1920, 1080), (4000, 3000)];

@@ -2,6 +2,11 @@
 //!
 //! Processes that start at once wait for one install. The library is written last, so a folder that has
 //! it has everything.
+//!
+//! There is no second source. The only other one that holds the library is the package of another
+//! language, one archive of 113 MB for all platforms at once, four times as much, and of an older release
+//! than the pinned one: reports would name two runtimes for the same command. Who has it already names
+//! its library with `--ort-lib`.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read as _};
@@ -151,7 +156,7 @@ fn expect_hash(what: &str, bytes: &[u8], expected: &str) -> Result<(), String> {
 fn manual(pin: &Pin, managed: &ManagedFolder) -> String {
     let folder = crate::domain::escape::escape_os(managed.folder.as_os_str());
     format!(
-        "By hand, on any machine with Python: pip download --no-deps --only-binary=:all: --implementation cp --python-version 3.13 --abi cp313 --platform {} onnxruntime=={PINNED_VERSION} (sha256 {}); then unzip {} from it into {folder}, or name it with --ort-lib FILE",
+        "By hand, on any machine with Python: pip download --no-deps --only-binary=:all: --implementation cp --python-version 3.13 --abi cp313 --platform {} onnxruntime=={PINNED_VERSION} (sha256 {}); then unzip {} from it into {folder}, or name any libonnxruntime of 1.23 or newer, such as that of the npm package onnxruntime-node, with --ort-lib FILE",
         pin.platform, pin.wheel_sha256, pin.member
     )
 }
