@@ -11,8 +11,8 @@
 /// A stream of at most this many values gives exact quantiles.
 pub const EXACT_LIMIT: usize = 1 << 21;
 
-/// Values kept beyond those that matter, before the surplus goes: 512 KiB.
-const SLACK: usize = 1 << 16;
+/// Values kept beyond those that matter, before the surplus goes: this part of the limit, 512 KiB.
+const SLACK: usize = 32;
 
 /// Largest relative error of a quantile past [`EXACT_LIMIT`].
 pub const SKETCH_ERROR: f64 = 0.001;
@@ -57,8 +57,10 @@ fn interpolate(last: usize, q: f64, value_of_rank: impl Fn(usize) -> f64) -> Opt
 /// A stream of values: all of them counted, the largest of them kept.
 #[derive(Debug, Clone)]
 pub struct QuantileStream {
-    /// Share of [`EXACT_LIMIT`] that is kept.
+    /// Share of the limit that is kept.
     share: f64,
+    /// [`EXACT_LIMIT`]; tests have smaller ones.
+    limit: usize,
     counts: Sketch,
     /// The largest values, in any order and some more than needed; none past [`EXACT_LIMIT`].
     largest: Vec<f64>,
@@ -69,12 +71,20 @@ pub struct QuantileStream {
 impl QuantileStream {
     /// An empty stream whose quantiles from `1 - share` on are exact up to [`EXACT_LIMIT`] values.
     pub fn keeping(share: f64) -> Self {
-        Self { share, counts: Sketch::default(), largest: Vec::new(), floor: 0.0 }
+        Self::limited(share, EXACT_LIMIT)
+    }
+
+    fn limited(share: f64, limit: usize) -> Self {
+        Self { share, limit, counts: Sketch::default(), largest: Vec::new(), floor: 0.0 }
     }
 
     /// A stream from its parts, or none when they do not fit together.
     pub fn from_parts(share: f64, counts: Sketch, largest: Vec<f64>) -> Option<Self> {
-        let made = Self { share, counts, largest, floor: 0.0 };
+        Self::keeping(share).filled(counts, largest)
+    }
+
+    fn filled(self, counts: Sketch, largest: Vec<f64>) -> Option<Self> {
+        let made = Self { counts, largest, ..self };
         let count = if made.is_exact() { made.count().min(made.most() as u64) } else { 0 };
         let finite = made.largest.iter().all(|value| value.is_finite() && *value >= 0.0);
         let fits = made.largest.len() as u64 == count
@@ -97,7 +107,7 @@ impl QuantileStream {
 
     /// How many of the largest values are needed: all ranks from `1 - share` on, and the one below.
     fn most(&self) -> usize {
-        (self.share * EXACT_LIMIT as f64).ceil() as usize + 2
+        (self.share * self.limit as f64).ceil() as usize + 2
     }
 
     /// Takes in `values`, finite and at least 0.
@@ -117,14 +127,15 @@ impl QuantileStream {
             self.largest = Vec::new();
             return;
         }
-        for part in values.chunks(SLACK) {
+        let slack = (self.limit / SLACK).max(1);
+        for part in values.chunks(slack) {
             // Exactly as much as is needed: doubling would cost more than what is saved here.
             if self.largest.capacity() - self.largest.len() < part.len() {
-                self.largest.reserve_exact(part.len().max(SLACK));
+                self.largest.reserve_exact(part.len().max(slack));
             }
             let floor = self.floor;
             self.largest.extend(part.iter().filter(|value| **value >= floor));
-            if self.largest.len() >= self.most() + SLACK {
+            if self.largest.len() >= self.most() + slack {
                 self.drop_surplus();
             }
         }
@@ -147,7 +158,7 @@ impl QuantileStream {
 
     /// Whether the quantiles it is for are exact; else they are within [`SKETCH_ERROR`].
     pub fn is_exact(&self) -> bool {
-        self.count() <= EXACT_LIMIT as u64
+        self.count() <= self.limit as u64
     }
 
     /// The quantiles at each of `at`, or none when there is no value. Sorts the values it keeps.
@@ -358,11 +369,18 @@ mod tests {
             .collect()
     }
 
+    /// Small, so that both sides of it are soon reached.
+    const LIMIT: usize = 10_000;
+
+    fn stream(share: f64) -> QuantileStream {
+        QuantileStream::limited(share, LIMIT)
+    }
+
     #[test]
     fn upper_quantiles_are_exact_up_to_the_limit_and_close_past_it() {
-        let mut values = noise(7, EXACT_LIMIT);
-        let mut streams = [0.5, 0.01].map(QuantileStream::keeping);
-        for part in values.chunks(100_000) {
+        let mut values = noise(7, LIMIT);
+        let mut streams = [0.5, 0.01].map(stream);
+        for part in values.chunks(700) {
             streams.iter_mut().for_each(|stream| stream.extend(part));
         }
         let mut sorted = values.clone();
@@ -372,7 +390,7 @@ mod tests {
         let upper = [0.5, 0.95, 0.99, 0.999, 1.0];
         assert_eq!(streams[0].quantiles(upper), Some(upper.map(exact)));
         assert_eq!(streams[1].quantiles([0.99, 0.999]), Some([0.99, 0.999].map(exact)));
-        assert!(streams[0].largest.len() < EXACT_LIMIT / 2 + 3, "half is all it keeps");
+        assert!(streams[0].largest.len() < LIMIT / 2 + 3, "half is all it keeps");
         let near = |found: f64, q| (found - exact(q)).abs() <= SKETCH_ERROR * exact(q);
         let [low] = streams[1].quantiles([0.5]).expect("values");
         assert!(near(low, 0.5), "what is not kept is counted");
@@ -391,14 +409,12 @@ mod tests {
 
     #[test]
     fn streams_of_parts_merge_into_that_of_the_whole_on_both_sides_of_the_limit() {
-        let values = noise(3, EXACT_LIMIT + 10);
-        for (count, cut) in
-            [(EXACT_LIMIT, EXACT_LIMIT / 3), (EXACT_LIMIT + 10, EXACT_LIMIT - 5), (1000, 1)]
-        {
-            let mut whole = QuantileStream::keeping(0.5);
+        let values = noise(3, LIMIT + 10);
+        for (count, cut) in [(LIMIT, LIMIT / 3), (LIMIT + 10, LIMIT - 5), (1000, 1)] {
+            let mut whole = stream(0.5);
             whole.extend(&values[..count]);
             let (left, right) = values[..count].split_at(cut);
-            let mut parts = [0.5, 0.5].map(QuantileStream::keeping);
+            let mut parts = [0.5, 0.5].map(stream);
             parts[0].extend(left);
             parts[1].extend(right);
             let [mut one, two] = parts.clone();
@@ -409,7 +425,7 @@ mod tests {
             assert_eq!(two, whole);
             assert_eq!(two.quantiles([0.5, 0.99]), whole.quantiles([0.5, 0.99]));
             let (counts, largest) = whole.parts();
-            let again = QuantileStream::from_parts(0.5, counts.clone(), largest);
+            let again = stream(0.5).filled(counts.clone(), largest);
             assert_eq!(again.as_ref(), Some(&whole));
         }
     }
