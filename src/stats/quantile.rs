@@ -62,8 +62,8 @@ pub struct QuantileStream {
     /// [`EXACT_LIMIT`]; tests have smaller ones.
     limit: usize,
     counts: Sketch,
-    /// The largest values, in any order and some more than needed; none past [`EXACT_LIMIT`].
-    largest: Vec<f64>,
+    /// The largest values and some more than needed; none past the limit.
+    largest: Kept,
     /// Values below this are not among the largest any more.
     floor: f64,
 }
@@ -75,34 +75,30 @@ impl QuantileStream {
     }
 
     fn limited(share: f64, limit: usize) -> Self {
-        Self { share, limit, counts: Sketch::default(), largest: Vec::new(), floor: 0.0 }
+        Self { share, limit, counts: Sketch::default(), largest: Kept::default(), floor: 0.0 }
     }
 
     /// A stream from its parts, or none when they do not fit together.
-    pub fn from_parts(share: f64, counts: Sketch, largest: Vec<f64>) -> Option<Self> {
+    pub fn from_parts(share: f64, counts: Sketch, largest: &[f64]) -> Option<Self> {
         Self::keeping(share).filled(counts, largest)
     }
 
-    fn filled(self, counts: Sketch, largest: Vec<f64>) -> Option<Self> {
-        let made = Self { counts, largest, ..self };
+    fn filled(self, counts: Sketch, largest: &[f64]) -> Option<Self> {
+        let mut made = Self { counts, ..self };
         let count = if made.is_exact() { made.count().min(made.most() as u64) } else { 0 };
-        let finite = made.largest.iter().all(|value| value.is_finite() && *value >= 0.0);
-        let fits = made.largest.len() as u64 == count
-            && finite
-            && (!made.is_exact() || made.counts.has_on_top(&made.largest));
+        let fits = largest.len() as u64 == count
+            && largest.iter().all(|value| value.is_finite() && *value >= 0.0)
+            && (!made.is_exact() || made.counts.has_on_top(largest));
+        made.keep(largest);
         fits.then_some(made)
     }
 
     /// Counts of all values, and the largest in descending order.
     pub fn parts(&self) -> (&Sketch, Vec<f64>) {
-        let mut largest = self.clone_of_largest();
+        let mut largest = self.largest.all();
         largest.sort_unstable_by(|one, two| two.total_cmp(one));
         largest.truncate(self.most());
         (&self.counts, largest)
-    }
-
-    fn clone_of_largest(&self) -> Vec<f64> {
-        if self.is_exact() { self.largest.clone() } else { Vec::new() }
     }
 
     /// How many of the largest values are needed: all ranks from `1 - share` on, and the one below.
@@ -119,35 +115,22 @@ impl QuantileStream {
     /// Takes in everything `other` was given; both keep the same share.
     pub fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
-        self.keep(&other.largest);
+        self.keep(&other.largest.all());
     }
 
+    /// Keeps those of `values`, which are counted already, that may be among the largest.
     fn keep(&mut self, values: &[f64]) {
         if !self.is_exact() {
-            self.largest = Vec::new();
+            self.largest = Kept::default();
             return;
         }
         let slack = (self.limit / SLACK).max(1);
         for part in values.chunks(slack) {
-            // Exactly as much as is needed: doubling would cost more than what is saved here.
-            if self.largest.capacity() - self.largest.len() < part.len() {
-                self.largest.reserve_exact(part.len().max(slack));
-            }
-            let floor = self.floor;
-            self.largest.extend(part.iter().filter(|value| **value >= floor));
+            self.largest.extend(part, self.floor, slack);
             if self.largest.len() >= self.most() + slack {
-                self.drop_surplus();
+                self.floor = self.counts.floor_of_largest(self.most() as u64);
+                self.largest.drop_below(self.floor);
             }
-        }
-    }
-
-    fn drop_surplus(&mut self) {
-        let most = self.most();
-        if self.largest.len() > most {
-            let descending = |one: &f64, two: &f64| two.total_cmp(one);
-            let (_, last, _) = self.largest.select_nth_unstable_by(most - 1, descending);
-            self.floor = *last;
-            self.largest.truncate(most);
         }
     }
 
@@ -164,11 +147,12 @@ impl QuantileStream {
     /// The quantiles at each of `at`, or none when there is no value. Sorts the values it keeps.
     pub fn quantiles<const N: usize>(&mut self, at: [f64; N]) -> Option<[f64; N]> {
         let last = usize::try_from(self.count().checked_sub(1)?).ok()?;
-        self.largest.sort_unstable_by(|one, two| two.total_cmp(one));
-        // The surplus below what is needed has holes.
-        self.largest.truncate(self.most());
+        self.largest.sort();
+        // Below what is needed the values kept have holes.
+        let most = self.most();
         let value_of_rank = |rank: usize| {
-            let kept = self.largest.get(last - rank).copied();
+            let place = last - rank;
+            let kept = if place < most { self.largest.at(place) } else { None };
             kept.unwrap_or_else(|| self.counts.value_of_rank(rank as u64))
         };
         Some(at.map(|q| interpolate(last, q, value_of_rank).unwrap_or_default()))
@@ -178,6 +162,77 @@ impl QuantileStream {
 impl PartialEq for QuantileStream {
     fn eq(&self, other: &Self) -> bool {
         self.share == other.share && self.parts() == other.parts()
+    }
+}
+
+/// Values, in half the space where f32 holds them exactly: most differences of f32 numbers that lie close
+/// together are such.
+#[derive(Debug, Clone, Default)]
+struct Kept {
+    singles: Vec<f32>,
+    doubles: Vec<f64>,
+}
+
+impl Kept {
+    fn len(&self) -> usize {
+        self.singles.len() + self.doubles.len()
+    }
+
+    /// Takes in the values from `floor` on. Room is made in steps: doubling would cost more than is saved.
+    fn extend(&mut self, values: &[f64], floor: f64, step: usize) {
+        for value in values.iter().filter(|value| **value >= floor) {
+            let single = *value as f32;
+            if f64::from(single) == *value {
+                if self.singles.len() == self.singles.capacity() {
+                    self.singles.reserve_exact(step);
+                }
+                self.singles.push(single);
+            } else {
+                if self.doubles.len() == self.doubles.capacity() {
+                    self.doubles.reserve_exact(step);
+                }
+                self.doubles.push(*value);
+            }
+        }
+    }
+
+    fn drop_below(&mut self, floor: f64) {
+        self.singles.retain(|value| f64::from(*value) >= floor);
+        self.doubles.retain(|value| *value >= floor);
+    }
+
+    fn all(&self) -> Vec<f64> {
+        let singles = self.singles.iter().map(|value| f64::from(*value));
+        singles.chain(self.doubles.iter().copied()).collect()
+    }
+
+    /// Descending, each kind for itself.
+    fn sort(&mut self) {
+        self.singles.sort_unstable_by(|one, two| two.total_cmp(one));
+        self.doubles.sort_unstable_by(|one, two| two.total_cmp(one));
+    }
+
+    /// The value at `place` of all in descending order, from 0, once each kind is sorted.
+    fn at(&self, place: usize) -> Option<f64> {
+        // How many of the first `place` values are singles: as many as are larger than the doubles that
+        // would fill the rest.
+        let (mut low, mut high) =
+            (place.saturating_sub(self.doubles.len()), place.min(self.singles.len()));
+        while low < high {
+            let singles = low + (high - low) / 2;
+            // One more single belongs to them when it is larger than the last double among them.
+            if f64::from(self.singles[singles]) > self.doubles[place - singles - 1] {
+                low = singles + 1;
+            } else {
+                high = singles;
+            }
+        }
+        let single = self.singles.get(low).map(|value| f64::from(*value));
+        let double = place.checked_sub(low).and_then(|at| self.doubles.get(at)).copied();
+        match (single, double) {
+            (Some(single), Some(double)) => Some(single.max(double)),
+            (one, two) => one.or(two),
+        }
     }
 }
 
@@ -251,6 +306,18 @@ impl Sketch {
             self.counts.resize(at + 1, 0);
         }
         &mut self.counts[at]
+    }
+
+    /// A value that no fewer than `most` of the values counted reach, when there are so many.
+    fn floor_of_largest(&self, most: u64) -> f64 {
+        let mut seen = 0;
+        for (offset, count) in self.counts.iter().enumerate().rev() {
+            seen += count;
+            if seen >= most {
+                return f64::from_bits((FIRST_BUCKET + (self.first + offset) as u64) << SHIFT);
+            }
+        }
+        0.0
     }
 
     /// Whether these are the largest of the values counted, as far as buckets tell.
@@ -390,14 +457,15 @@ mod tests {
         let upper = [0.5, 0.95, 0.99, 0.999, 1.0];
         assert_eq!(streams[0].quantiles(upper), Some(upper.map(exact)));
         assert_eq!(streams[1].quantiles([0.99, 0.999]), Some([0.99, 0.999].map(exact)));
-        assert!(streams[0].largest.len() < LIMIT / 2 + 3, "half is all it keeps");
+        let kept = streams[0].largest.len();
+        assert!(kept < LIMIT / 2 + LIMIT / 16, "half is what it keeps, not {kept}");
         let near = |found: f64, q| (found - exact(q)).abs() <= SKETCH_ERROR * exact(q);
         let [low] = streams[1].quantiles([0.5]).expect("values");
         assert!(near(low, 0.5), "what is not kept is counted");
         let [mut stream, _] = streams;
         stream.extend(&[0.0]);
         values.push(0.0);
-        assert!(!stream.is_exact() && stream.largest.is_empty());
+        assert!(!stream.is_exact() && stream.largest.len() == 0);
         assert_eq!(stream.count(), values.len() as u64);
         values.sort_unstable_by(f64::total_cmp);
         for q in [0.0, 0.001, 0.5, 0.95, 0.99, 0.999, 1.0] {
@@ -425,8 +493,25 @@ mod tests {
             assert_eq!(two, whole);
             assert_eq!(two.quantiles([0.5, 0.99]), whole.quantiles([0.5, 0.99]));
             let (counts, largest) = whole.parts();
-            let again = stream(0.5).filled(counts.clone(), largest);
+            let again = stream(0.5).filled(counts.clone(), &largest);
             assert_eq!(again.as_ref(), Some(&whole));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn kept_values_of_both_kinds_are_in_one_order(
+            // Halves fit into f32, thirds do not.
+            values in proptest::collection::vec((0_u32..20, 2_u32..4), 0..40),
+        ) {
+            let mut values: Vec<f64> =
+                values.iter().map(|(top, under)| f64::from(*top) / f64::from(*under)).collect();
+            let mut kept = Kept::default();
+            kept.extend(&values, 0.0, 1);
+            kept.sort();
+            values.sort_unstable_by(|one, two| two.total_cmp(one));
+            let found: Vec<f64> = (0..).map_while(|place| kept.at(place)).collect();
+            prop_assert_eq!(found, values);
         }
     }
 
@@ -435,7 +520,7 @@ mod tests {
         let mut stream = QuantileStream::keeping(0.5);
         stream.extend(&[0.0, 1.0, 2.0, 2.0, 4.0]);
         let (counts, largest) = stream.parts();
-        let with = |largest: Vec<f64>| QuantileStream::from_parts(0.5, counts.clone(), largest);
+        let with = |largest: Vec<f64>| QuantileStream::from_parts(0.5, counts.clone(), &largest);
         assert_eq!(largest, [4.0, 2.0, 2.0, 1.0, 0.0]);
         assert!(with(largest).is_some());
         for wrong in [

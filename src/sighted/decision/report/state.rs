@@ -183,7 +183,7 @@ impl Numbers<'_> {
         let counts = Sketch::from_parts(head.zeros, first, counts)
             .ok_or_else(|| fault("its buckets do not fit"))?;
         let largest = self.values(head.values)?;
-        let stream = QuantileStream::from_parts(share, counts, largest)
+        let stream = QuantileStream::from_parts(share, counts, &largest)
             .ok_or_else(|| fault("its values are not the largest of those counted"))?;
         if stream.count() == expected {
             Ok(stream)
