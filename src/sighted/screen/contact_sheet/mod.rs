@@ -620,20 +620,20 @@ impl ContactSheet {
         for (at, cell) in layout.cells(self.cursor) {
             let Some(place) = self.shown.get(at) else { continue };
             let id = picture_id(self.sheet.entries()[*place].id, rendition);
-            wanted.push((id, *place, cell.picture));
+            wanted.push((id, cell.picture));
         }
         let ids: BTreeSet<PictureId> = wanted.iter().map(|(id, ..)| *id).collect();
         self.pictures.retain(|id, _| ids.contains(id));
         let mut asks = false;
-        for (id, place, area) in &wanted {
+        for (id, area) in &wanted {
             let canvas = self.canvas;
             let view = self.pictures.entry(*id).or_insert_with(|| {
                 let mut view = PictureView::default();
                 view.set_canvas(canvas);
                 view
             });
-            let path = self.sheet.entries()[*place].paths.first().cloned().unwrap_or_default();
-            view.show(*id, path.rsplit('/').next().unwrap_or_default(), Vec::new());
+            // Its name is in the caption.
+            view.show(*id, "picture", Vec::new());
             view.set_area(*area);
             asks |= view.request().is_some();
         }

@@ -231,7 +231,7 @@ fn orders_and_choices_keep_the_cursor_on_its_picture() {
     desk.press("tab");
     assert_eq!(desk.screen.shown, [1, 2]);
     desk.press("tab");
-    assert!(desk.text().contains("no picture: left out are shown"), "{}", desk.text());
+    assert!(desk.text().contains("nothing is left out. tab shows"), "{}", desk.text());
     desk.press("f");
     assert!(!desk.text().contains("what is it"), "there is nothing to flag");
     desk.press("tab tab / 0 7 enter");
@@ -250,6 +250,7 @@ fn nothing_hidden_is_drawn_sorted_or_chosen_by() {
     assert_eq!(desk.screen.shown, (0..20).collect::<Vec<_>>());
     desk.press("tab");
     assert_eq!(desk.screen.shown, [] as [usize; 0]);
+    assert!(desk.text().contains("of 20 it is hidden until they are labelled"), "{}", desk.text());
 }
 
 #[test]

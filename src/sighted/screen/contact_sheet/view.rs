@@ -14,7 +14,7 @@ use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::text::{fit, fit_middle, pad, width, wrap};
 
 use super::keys::{CHOOSING, LEAVING};
-use super::{ContactSheet, ORDERS, SHOWN, SMALL, Text, Tone, WHOLE, picture_id};
+use super::{ContactSheet, ORDERS, SHOWN, SMALL, Shown, Text, Tone, WHOLE, picture_id};
 
 /// From this width on the question is asked in full.
 const WIDE: u16 = 60;
@@ -41,13 +41,31 @@ pub(super) fn draw(screen: &ContactSheet, frame: &mut Frame<'_>, area: Rect, loo
         }
     }
     if screen.shown.is_empty() {
-        let text = format!("no picture: {} are shown. tab shows others.", SHOWN[screen.filter].1);
+        let text = format!("{}. tab shows others.", nothing(screen));
         let row = Rect { height: layout.body.height.min(1), ..layout.body };
         put(buffer, row, &Line::from(Span::styled(text, theme.style(Role::Faint))));
     }
     let hints = hint_bar(screen.keymap(), screen.mode(), layout.hints.width, theme);
     put(buffer, layout.hints, &hints);
     detail(screen, layout.detail, layout.hints, buffer, theme);
+}
+
+/// Why no picture is shown.
+fn nothing(screen: &ContactSheet) -> String {
+    if !screen.wanted_name.is_empty() {
+        return format!("no name here holds \"{}\"", escape(&screen.wanted_name));
+    }
+    let hidden = screen.sheet.hidden_count();
+    match SHOWN[screen.filter].0 {
+        Shown::All => "the manifest lists no picture".to_owned(),
+        Shown::Suggested if hidden > 0 => {
+            format!("nothing is suggested, and of {hidden} it is hidden until they are labelled")
+        }
+        Shown::Suggested => "nothing is suggested".to_owned(),
+        Shown::Groups => "there are no near copies".to_owned(),
+        Shown::LeftOut => "nothing is left out".to_owned(),
+        Shown::Marked => "nothing is marked".to_owned(),
+    }
 }
 
 fn put(buffer: &mut Buffer, rect: Rect, line: &Line<'_>) {
