@@ -13,6 +13,7 @@
 //! [`picture::worker::PictureWorker`] as an effect, hand its answers back, draw with
 //! [`picture::view::PictureView::render`].
 
+pub mod card;
 pub mod event_loop;
 pub mod headless;
 pub mod help;

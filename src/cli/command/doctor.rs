@@ -1,6 +1,7 @@
 //! `flipside doctor`: is what a run needs there?
 
 use std::fs;
+use std::io::IsTerminal as _;
 use std::path::Path;
 
 use super::Globals;
@@ -10,6 +11,7 @@ use crate::domain::escape::escape_os;
 use crate::domain::manifest::Manifest;
 use crate::sighted::entry::runtime::runtime_facts;
 use crate::store::workspace::{Workspace, WorkspaceError};
+use crate::tui::card;
 
 /// Arguments of `flipside doctor`.
 #[derive(Debug, clap::Args)]
@@ -17,6 +19,9 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Print the terminal's test card alone; on a terminal it is printed anyway
+    #[arg(long, conflicts_with = "json")]
+    card: bool,
 }
 
 /// One thing that was looked at.
@@ -33,6 +38,10 @@ struct Check {
 /// # Errors
 /// The answer cannot be written.
 pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
+    if args.card {
+        card::print()?;
+        return Ok(Outcome::Done);
+    }
     let mut checks = Vec::new();
     let runtime = runtime_facts(globals.ort_lib.as_deref());
     let runtime_json = match &runtime {
@@ -63,6 +72,10 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         });
         output::result(&format!("{json:#}"))?;
     } else {
+        if std::io::stdout().is_terminal() {
+            card::print()?;
+            output::result("")?;
+        }
         let mut text = String::new();
         for Check { name, healthy, detail } in &checks {
             let word = if *healthy { "ok" } else { "PROBLEM" };

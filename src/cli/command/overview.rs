@@ -123,6 +123,7 @@ impl Opened<'_> {
             Next::Sign => self.child(&["sign"], After::WaitIfItFailed)?,
             Next::Records => self.child(&["record", "list"], After::Wait)?,
             Next::Report => self.child(&["report"], After::Wait)?,
+            Next::Fixtures => self.child(&["fixtures"], After::WaitIfItFailed)?,
             Next::Doctor => self.child(&["doctor"], After::Wait)?,
         }
         Ok(Go::Overview)

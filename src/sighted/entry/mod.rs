@@ -10,6 +10,7 @@ pub mod overview;
 pub mod parity;
 pub mod probe;
 pub mod probe_run;
+pub mod probe_screens;
 pub mod probe_threshold;
 pub mod record;
 pub mod review;

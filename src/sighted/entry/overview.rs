@@ -43,6 +43,8 @@ pub enum Next {
     Records,
     /// The HTML report.
     Report,
+    /// The sheet of all fixtures.
+    Fixtures,
     /// The doctor.
     Doctor,
     /// The overview, read again.
@@ -109,6 +111,7 @@ fn next(choice: overview::Choice) -> Next {
         overview::Choice::Sign => Next::Sign,
         overview::Choice::Records => Next::Records,
         overview::Choice::Report => Next::Report,
+        overview::Choice::Fixtures => Next::Fixtures,
         overview::Choice::Doctor => Next::Doctor,
         overview::Choice::Again => Next::Again,
     }

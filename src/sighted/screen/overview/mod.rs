@@ -58,6 +58,8 @@ pub(in crate::sighted) enum Choice {
     Records,
     /// The HTML report.
     Report,
+    /// The sheet of all fixtures.
+    Fixtures,
     /// The doctor.
     Doctor,
     /// Read everything again.
@@ -313,6 +315,14 @@ fn keymap() -> KeyMap<Msg> {
             "records",
             "release records and sign-offs",
             open(Choice::Records),
+        )
+        .bind(
+            BROWSE,
+            "f",
+            "fixtures",
+            "",
+            "all pictures on a sheet, to leave out what is no photograph",
+            open(Choice::Fixtures),
         )
         .bind(BROWSE, "x", "export", "", "one HTML file with everything", open(Choice::Report))
         .bind(

@@ -141,6 +141,7 @@ fn every_screen_is_one_key_away() {
         ("t", Choice::Sign),
         ("c", Choice::Records),
         ("x", Choice::Report),
+        ("f", Choice::Fixtures),
         ("d", Choice::Doctor),
         ("R", Choice::Again),
         ("q", Choice::Quit),

@@ -203,6 +203,12 @@ impl ReviewScreen {
         }
     }
 
+    /// Whether the picture that is wanted is there, or that it cannot be.
+    pub(in crate::sighted) fn shows_its_picture(&self) -> bool {
+        let [first, _] = &self.pictures;
+        first.unanswered().is_none() && first.id().is_some()
+    }
+
     /// Events that never reached the disk.
     pub(in crate::sighted) fn unsaved(&self) -> usize {
         self.unsaved.len() + usize::from(self.saving.is_some())
