@@ -152,7 +152,7 @@ fn a_run_is_reviewed_while_it_grows_cancelled_and_gone_on_with() {
     pty.wait_for("RECORDS");
     pty.wait_for("run going on");
     pty.keys("q");
-    pty.wait_for("Leaving stops it");
+    pty.wait_for("Leaving stops the run");
     pty.keys("y");
     assert_eq!(pty.ended_within(PATIENCE), Some(Ok(0)));
     let reports = std::fs::read_dir(home.join("sessions/reports")).map_or(0, Iterator::count);

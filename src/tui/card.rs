@@ -13,11 +13,12 @@ use super::picture::probe::{self, Graphics, Probe};
 use super::picture::viewport::UnitRect;
 use super::picture::{Depth, Method, Picture, print};
 use super::theme::{Role, Theme};
+use super::widgets::text::wrap;
 use crate::media::orientation::Orientation;
 use crate::media::pixels::RgbImage;
 
 /// Columns and rows of the test picture.
-const PICTURE: (u16, u16) = (32, 8);
+const PICTURE: (u16, u16) = (32, 7);
 
 /// Glyph, word and role of every state that is told apart on the screens.
 const STATES: [(&str, &str, Role); 7] = [
@@ -39,10 +40,10 @@ pub fn print() -> io::Result<()> {
     let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     let probe = is_terminal.then(|| probe::run_once(Graphics::Auto));
     let size = if is_terminal { probe::terminal_size() } else { None };
-    let theme = if is_terminal { theme } else { Theme::MONO };
     write(&facts(probe.as_ref(), size))?;
     picture(probe.as_ref(), theme)?;
-    write(&states(theme))
+    let columns = size.map_or(80, |(columns, _)| usize::from(columns));
+    write(&states(is_terminal.then_some(theme), columns))
 }
 
 fn write(text: &str) -> io::Result<()> {
@@ -76,9 +77,9 @@ fn facts(probe: Option<&Probe>, size: Option<(u16, u16)>) -> String {
         Depth::True => "all",
     };
     // Writing to a String cannot fail.
-    let _ = writeln!(text, "terminal   {cells}, {cell}");
-    let _ = writeln!(text, "pictures   {}: {}{others}", probe.method.name(), probe.why);
-    let _ = writeln!(text, "colours    {colours}");
+    let _ = writeln!(text, "terminal {cells}, {cell}");
+    let _ = writeln!(text, "pictures {}: {}{others}", probe.method.name(), probe.why);
+    let _ = writeln!(text, "colours  {colours}");
     text
 }
 
@@ -108,24 +109,31 @@ fn picture(probe: Option<&Probe>, theme: Theme) -> io::Result<()> {
     }
 }
 
-/// States, lines, widths, and what to do when something looks wrong.
-fn states(theme: Theme) -> String {
-    let mut text = String::from("states     ");
-    for (glyph, word, role) in STATES {
-        text.push_str(&styled(&format!("{glyph} {word}"), theme.style(role)));
-        text.push_str("  ");
+/// States, lines, widths, and what to do when something looks wrong. Without a theme nothing is styled.
+fn states(theme: Option<Theme>, columns: usize) -> String {
+    let mut text = String::new();
+    for (row, states) in STATES.chunks(4).enumerate() {
+        text.push_str(if row == 0 { "states   " } else { "         " });
+        for (glyph, word, role) in states {
+            let state = format!("{glyph} {word}");
+            text.push_str(&theme.map_or(state.clone(), |theme| styled(&state, theme.style(*role))));
+            text.push_str("  ");
+        }
+        text.push('\n');
     }
-    text.push_str(
-        "\nlines      ┏━━┓ ╔══╗ ┌──┐ ┌╌╌┐\n           ┃  ┃ ║  ║ │  │ ╎  ╎\n           ┗━━┛ ╚══╝ └──┘ └╌╌┘\n",
-    );
-    text.push_str("shades     ░░▒▒▓▓██ ▀▄▀▄\n");
-    text.push_str("widths     1234|\n           垃圾|\n           e\u{301}日n|\n");
-    text.push_str("square     ██████\n           ██████\n           ██████\n");
-    text.push_str(
-        "It is right when each state differs from its neighbours, lines join, the three bars stand\n\
-         below each other, the square is one, and the picture has both boxes.\n\
-         If not: --graphics blocks or none, NO_COLOR=1, or the --plain twin of a command.\n",
-    );
+    text.push_str("lines    ┏━━┓ ╔══╗ ┌──┐ ┌╌╌┐   1234|\n");
+    text.push_str("         ┃  ┃ ║  ║ │  │ ╎  ╎   垃圾|\n");
+    text.push_str("         ┗━━┛ ╚══╝ └──┘ └╌╌┘   e\u{301}日n|\n");
+    text.push_str("square   ██████   ░░▒▒▓▓██\n         ██████   ▀▄▀▄▀▄▀▄\n         ██████\n");
+    for sentence in [
+        "It is right when states differ from their neighbours, lines join, the three bars stand below each other, the square is one, and the picture has both boxes.",
+        "If not: --graphics blocks or none, NO_COLOR=1, or the --plain twin of a command.",
+    ] {
+        for line in wrap(sentence, columns.clamp(20, 80)) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
     text
 }
 
@@ -165,25 +173,28 @@ mod tests {
         let probe = decide(Graphics::Auto, &surroundings, &parse(kitty));
         assert_eq!(
             facts(Some(&probe), Some((80, 24))),
-            "terminal   80x24 cells, a cell is 9x18 pixels\n\
-             pictures   kitty: the terminal answered that it can; possible: kitty, sixel\n\
-             colours    256\n"
+            "terminal 80x24 cells, a cell is 9x18 pixels\n\
+             pictures kitty: the terminal answered that it can; possible: kitty, sixel\n\
+             colours  256\n"
         );
         let mute = decide(Graphics::Auto, &surroundings, &parse(b""));
         assert!(facts(Some(&mute), None).contains("blocks: the terminal did not answer"));
-        assert!(facts(None, None).contains("none here"));
+        assert!(facts(None, None).contains("nothing was asked"));
     }
 
     #[test]
     fn every_state_differs_without_colour_and_bars_stand_in_one_column() {
-        let mono = states(Theme::MONO);
+        let mono = states(Some(Theme::MONO), 40);
         assert!(!mono.contains("38;5"), "no colour was asked for");
         let glyphs: std::collections::BTreeSet<_> = STATES.iter().map(|state| state.0).collect();
         assert_eq!(glyphs.len(), STATES.len());
         let bars: Vec<usize> =
             mono.lines().filter_map(|line| line.strip_suffix('|')).map(width).collect();
-        assert_eq!(bars, [15, 15, 15]);
-        assert!(mono.lines().all(|line| width(&plain(line)) <= 96), "{mono}");
+        assert_eq!(bars, [35, 35, 35]);
+        assert!(mono.lines().skip(2).all(|line| width(line) <= 40), "{mono}");
+        let bare = states(None, 40);
+        assert!(!bare.contains('\u{1b}'), "nothing acts on what is no terminal");
+        assert_eq!(mono.lines().map(plain).collect::<Vec<_>>(), bare.lines().collect::<Vec<_>>());
     }
 
     fn plain(line: &str) -> String {

@@ -7,7 +7,7 @@ use ratatui::widgets::{Block, Clear, Paragraph};
 
 use super::keymap::{Binding, Code, Key, KeyMap, Modes, RESERVED};
 use super::theme::{Role, Theme};
-use super::widgets::text::{fit, width};
+use super::widgets::text::{fit, width, wrap};
 
 /// State of the help page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,37 +62,28 @@ impl Help {
             return;
         }
         let rows = rows(map, mode, &self.filter);
-        let key_width = rows.iter().map(|row| width(&row.keys)).max().unwrap_or(0).min(24);
         let inner_height = usize::from(area.height.saturating_sub(2));
         let inner_width = usize::from(area.width.saturating_sub(4));
-        let first = self.first_row.min(rows.len().saturating_sub(inner_height));
-        let lines: Vec<Line<'_>> = if rows.is_empty() {
+        let most = (inner_width / 3).min(24);
+        let key_width = rows.iter().map(|row| width(&row.keys)).max().unwrap_or(0).min(most);
+        let lines: Vec<Line<'_>> =
+            rows.iter().flat_map(|row| row.lines(key_width, inner_width, theme)).collect();
+        let first = self.first_row.min(lines.len().saturating_sub(inner_height));
+        let shown: Vec<Line<'_>> = if rows.is_empty() {
             vec![Line::from("no action matches; backspace widens the filter")]
         } else {
-            rows[first..]
-                .iter()
-                .take(inner_height)
-                .map(|row| {
-                    let keys = format!("{:<key_width$}", fit(&row.keys, key_width));
-                    let words = fit(&row.help, inner_width.saturating_sub(key_width + 2));
-                    Line::from(vec![
-                        Span::styled(keys, theme.style(Role::Key)),
-                        Span::raw("  "),
-                        Span::raw(words),
-                    ])
-                })
-                .collect()
+            lines[first..].iter().take(inner_height).cloned().collect()
         };
         let title = if self.filter.is_empty() {
             " keys: type to filter, esc closes ".to_owned()
         } else {
             format!(" keys with \"{}\" ({} of {}) ", self.filter, rows.len(), total(map, mode))
         };
-        let below = rows.len().saturating_sub(first + inner_height);
+        let below = lines.len().saturating_sub(first + inner_height);
         let footer = if below > 0 { format!(" {below} more below ") } else { String::new() };
         let block = Block::bordered().title(title).title_bottom(footer);
         frame.render_widget(Clear, area);
-        frame.render_widget(Paragraph::new(lines).block(block.clone()), {
+        frame.render_widget(Paragraph::new(shown).block(block.clone()), {
             let mut inner = area;
             inner.width = inner.width.max(1);
             inner
@@ -103,6 +94,25 @@ impl Help {
 struct HelpRow {
     keys: String,
     help: String,
+}
+
+impl HelpRow {
+    /// The keys, and beside them the words on as many lines as they need.
+    fn lines(&self, key_width: usize, columns: usize, theme: Theme) -> Vec<Line<'static>> {
+        let keys = wrap(&self.keys, key_width);
+        let words = wrap(&self.help, columns.saturating_sub(key_width + 2).max(1));
+        (0..keys.len().max(words.len()))
+            .map(|row| {
+                let text = |lines: &[String]| lines.get(row).cloned().unwrap_or_default();
+                let keys = format!("{:<key_width$}", text(&keys));
+                Line::from(vec![
+                    Span::styled(keys, theme.style(Role::Key)),
+                    Span::raw("  "),
+                    Span::raw(text(&words)),
+                ])
+            })
+            .collect()
+    }
 }
 
 fn total<M>(map: &KeyMap<M>, mode: Modes) -> usize {
@@ -129,10 +139,48 @@ fn keys_text<M>(binding: &Binding<M>) -> String {
     binding.keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
 }
 
+/// Actions that the page of their mode does not list with all keys and words, and listed keys that do
+/// something else.
+#[cfg(test)]
+pub(super) fn unlisted<M>(map: &KeyMap<M>) -> Vec<String> {
+    let squeezed = |text: &str| {
+        let plain = text.replace(['│', '┌', '└', '─', '┐', '┘'], " ");
+        plain.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut missing = Vec::new();
+    for mode in (0..32).map(Modes::only) {
+        if map.in_mode(mode).next().is_none() {
+            continue;
+        }
+        let mut help = Help::default();
+        help.open();
+        let page = super::headless::draw_with(80, 150, |frame| {
+            help.render(map, mode, frame, frame.area(), Theme::MONO);
+        });
+        let page = squeezed(&page.text);
+        for binding in map.in_mode(mode) {
+            let row = format!("{} {}", keys_text(binding), binding.help);
+            if !page.contains(&squeezed(&row)) {
+                missing.push(format!("{} is not listed as {row:?}", binding.name));
+            }
+            for key in &binding.keys {
+                let found = map.lookup(mode, *key).map(|found| found.name);
+                if found != Some(binding.name) {
+                    missing.push(format!("{key} is listed for {} and is {found:?}", binding.name));
+                }
+            }
+        }
+    }
+    missing
+}
+
 /// One line of hints for the actions of `mode` that have one, as many as fit. How to leave and `? help`
-/// come last, and are there before any other.
+/// come last, and are there before any other. A mode without actions is that of a text field.
 pub fn hint_bar<M>(map: &KeyMap<M>, mode: Modes, columns: u16, theme: Theme) -> Line<'static> {
     let columns = usize::from(columns);
+    if map.in_mode(mode).next().is_none() {
+        return Line::from(fit("enter takes it  esc does not", columns));
+    }
     let last = "? help";
     let is_way_out = |binding: &&Binding<M>| binding.keys.contains(&Key::plain(Code::Esc));
     let hinted = || map.in_mode(mode).filter(|binding| !binding.hint.is_empty());
@@ -208,6 +256,14 @@ mod tests {
         assert!(page.contains("1 of 8"), "{page}");
         help.key(Key::plain(Code::Esc));
         assert!(!help.is_open());
+    }
+
+    #[test]
+    fn what_is_not_listed_is_found() {
+        assert_eq!(unlisted(&map()), Vec::<String>::new());
+        let twice = map().bind(Modes::only(3), "u", "other", "", "something else", 5);
+        let found = unlisted(&twice).join("\n");
+        assert!(found.contains("u is listed for other and is Some(\"undo\")"), "{found}");
     }
 
     #[test]

@@ -347,6 +347,8 @@ impl<M> KeyMap<M> {
                 }
             }
         }
+        #[cfg(test)]
+        found.extend(super::help::unlisted(self));
         found
     }
 }

@@ -72,10 +72,6 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         });
         output::result(&format!("{json:#}"))?;
     } else {
-        if std::io::stdout().is_terminal() {
-            card::print()?;
-            output::result("")?;
-        }
         let mut text = String::new();
         for Check { name, healthy, detail } in &checks {
             let word = if *healthy { "ok" } else { "PROBLEM" };
@@ -85,6 +81,15 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
             text.push_str(&format!("\n{}", facts.to_text()));
         }
         output::result(&text)?;
+        if std::io::stdout().is_terminal() {
+            // Last, because somebody has to look at it.
+            card::print()?;
+            let problems = checks.iter().filter(|check| !check.healthy).count();
+            output::result(&match problems {
+                0 => "ok       every check above".to_owned(),
+                count => format!("PROBLEM  {count} of the checks above"),
+            })?;
+        }
     }
     Ok(if healthy { Outcome::Done } else { Outcome::No })
 }

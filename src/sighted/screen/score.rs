@@ -423,11 +423,9 @@ mod tests {
                 }
                 let mono = headless::draw(&screen, columns, rows, &Look::plain(Theme::MONO));
                 insta::assert_snapshot!(format!("{page}-{columns}x{rows}-mono"), mono.text);
-                if columns == 80 {
-                    let look = Look::plain(Theme::COLOUR);
-                    let colour = headless::draw(&screen, columns, rows, &look);
-                    insta::assert_snapshot!(format!("{page}-80x24-colour"), colour.with_styles());
-                }
+                let look = Look::plain(Theme::COLOUR);
+                let colour = headless::draw(&screen, columns, rows, &look).with_styles();
+                insta::assert_snapshot!(format!("{page}-{columns}x{rows}-colour"), colour);
             }
         }
     }

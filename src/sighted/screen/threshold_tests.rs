@@ -249,9 +249,10 @@ fn frames() {
             }
             let mono = headless::draw(&screen, columns, rows, &Look::plain(Theme::MONO));
             insta::assert_snapshot!(format!("{name}-{columns}x{rows}-mono"), mono.text);
+            let look = Look::plain(Theme::COLOUR);
+            let colour = headless::draw(&screen, columns, rows, &look).with_styles();
+            insta::assert_snapshot!(format!("{name}-{columns}x{rows}-colour"), colour);
         }
-        let colour = headless::draw(&screen, 80, 24, &Look::plain(Theme::COLOUR));
-        insta::assert_snapshot!(format!("{name}-80x24-colour"), colour.with_styles());
     }
 }
 

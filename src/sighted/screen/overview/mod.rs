@@ -377,7 +377,7 @@ impl Screen for Overview {
             };
             field.render(&label, status, frame.buffer_mut());
         } else {
-            let asked = "A run is going on. Leaving stops it; what is done stays. Leave?";
+            let asked = "Leaving stops the run. Leave? (What is done stays.)";
             let (role, text) = match (&self.notice, &self.run, self.complete) {
                 _ if self.mode == Mode::AskQuit => (Role::Warning, asked.to_owned()),
                 (Some((role, text)), ..) => (*role, text.clone()),
@@ -593,7 +593,10 @@ impl Overview {
         };
         let signed = records.iter().filter(|record| record.signed > 0).count();
         let wrong = if *bad == 0 { String::new() } else { format!(", {bad} files are none") };
-        let text = format!("{}, {signed} signed{wrong}", records.len());
+        let text = match records.len() {
+            0 => format!("none yet{wrong}"),
+            count => format!("{count}, {signed} signed{wrong}"),
+        };
         let mut lines = vec![heading("RECORDS", &text, theme)];
         for record in records {
             let signed = match record.signed {

@@ -117,6 +117,12 @@ fn frames() {
             let dump = headless::draw(&overview(facts()), columns, rows, &Look::plain(theme));
             let text = if theme.is_mono() { dump.text } else { dump.with_styles() };
             insta::assert_snapshot!(format!("overview_{columns}x{rows}_{palette}"), text);
+            let mut asked = overview(facts());
+            tell_run(&mut asked, true);
+            keys(&mut asked, "q");
+            let dump = headless::draw(&asked, columns, rows, &Look::plain(theme));
+            let text = if theme.is_mono() { dump.text } else { dump.with_styles() };
+            insta::assert_snapshot!(format!("leaving_{columns}x{rows}_{palette}"), text);
         }
     }
 }
@@ -223,7 +229,7 @@ fn leaving_asks_while_a_run_goes_on_and_only_then() {
     assert!(text.contains("12 of 48 pictures, 5 changed"), "{text}");
     keys(&mut running, "q");
     let text = headless::draw(&running, 80, 24, &Look::plain(Theme::MONO)).text;
-    assert!(!running.is_finished() && text.contains("Leaving stops it"), "{text}");
+    assert!(!running.is_finished() && text.contains("Leaving stops the run"), "{text}");
     keys(&mut running, "n");
     assert!(!running.is_finished());
     tell_run(&mut running, false);

@@ -46,7 +46,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             BROWSE | MENU,
             "t",
             "verdict-cannot-tell",
-            "unsure",
+            "unclear",
             "verdict: the picture does not tell",
             act(Act::VerdictCannotTell),
         )

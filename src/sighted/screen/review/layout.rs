@@ -30,7 +30,8 @@ pub(super) fn layout(size: (u16, u16), warning: Option<&str>, shows: Shows) -> L
     let row = |y: u16, rows: u16| Rect { x: 0, y: y.min(height), width, height: rows };
     let warning_rows = warning.map_or(0, |text| {
         let lines = wrap(text, usize::from(width).max(1)).len();
-        u16::try_from(lines).unwrap_or(1).min(2)
+        // On a low screen each row is needed for the picture.
+        u16::try_from(lines).unwrap_or(1).min(if height < 16 { 1 } else { 2 })
     });
     let top = 1 + warning_rows;
     let middle = height.saturating_sub(top + 2);
@@ -41,7 +42,11 @@ pub(super) fn layout(size: (u16, u16), warning: Option<&str>, shows: Shows) -> L
             Rect { x: left + 1, y: top, width: PANEL, height: middle },
         )
     } else {
-        let panel = if middle >= 16 { 8 } else { (middle / 2).min(5) };
+        let panel = match middle {
+            16.. => 8,
+            10..16 => 5,
+            _ => (middle / 2).min(3),
+        };
         (
             Rect { x: 0, y: top, width, height: middle - panel },
             Rect { x: 0, y: top + middle - panel, width, height: panel },

@@ -195,7 +195,7 @@ impl SideLines {
     fn lines(&self, threshold: f64, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         let style = theme.style(self.role);
         let below = match (self.row, self.elsewhere) {
-            (None, Some(row)) if row.confidence < threshold => "too low: ",
+            (None, Some(row)) if row.confidence < threshold => "low: ",
             (None, Some(_)) => "other: ",
             _ => "",
         };

@@ -10,9 +10,11 @@ use crate::media::pixels::RgbImage;
 use crate::sighted::review::testing::{Fixture, fixtures, material, report_json};
 use crate::sighted::review::verdict::Verdict;
 use crate::tui::headless;
+use crate::tui::help::Help;
 use crate::tui::keymap::Key;
 use crate::tui::picture::worker::encode;
 use crate::tui::picture::{Canvas, Picture};
+use crate::tui::screen;
 use crate::tui::theme::Theme;
 
 /// A screen with a writer that acknowledges and pictures that come at once.
@@ -147,6 +149,17 @@ fn frames() {
             insta::assert_snapshot!(name("tally"), shot(&sitting));
             sitting.keys("esc enter");
             insta::assert_snapshot!(name("menu"), shot(&sitting));
+            sitting.keys("esc /");
+            insta::assert_snapshot!(name("filter"), shot(&sitting));
+            sitting.keys("esc home v v v");
+            insta::assert_snapshot!(name("blink"), shot(&sitting));
+            let mut help = Help::default();
+            help.open();
+            let dump = headless::draw_with(size.0, size.1, |frame| {
+                screen::draw(&sitting.screen, &help, frame, &sitting.look);
+            });
+            let text = if theme.is_mono() { dump.text } else { dump.with_styles() };
+            insta::assert_snapshot!(name("help"), text);
         }
     }
 }
