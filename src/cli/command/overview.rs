@@ -120,10 +120,10 @@ impl Opened<'_> {
                 words.extend(reviewer.iter().flat_map(|name| ["--reviewer", name]));
                 self.child(&words, After::WaitIfItFailed)?;
             }
-            Next::Sign => self.child(&["sign"], After::WaitIfItFailed)?,
+            Next::Sign => self.child(&["sign"], After::Wait)?,
             Next::Records => self.child(&["record", "list"], After::Wait)?,
             Next::Report => self.child(&["report"], After::Wait)?,
-            Next::Fixtures => self.child(&["fixtures"], After::WaitIfItFailed)?,
+            Next::Fixtures => self.child(&["fixtures"], After::Wait)?,
             Next::Doctor => self.child(&["doctor"], After::Wait)?,
         }
         Ok(Go::Overview)

@@ -181,11 +181,13 @@ impl Overview {
             Fact::Artifacts(artifacts) => self.artifacts = Some(artifacts),
             Fact::Fixtures(fixtures) => self.fixtures = Some(fixtures),
             Fact::Runs(runs) => {
-                let is_new = self.runs.as_ref().is_some_and(|before| before.len() < runs.len());
                 self.list.set_len(runs.len());
-                if is_new {
+                match &self.runs {
+                    // Where there is something to do.
+                    None => self.list.cursor = runs.iter().position(has_open_changes).unwrap_or(0),
                     // The report of the run that has just ended is the first.
-                    self.list.cursor = 0;
+                    Some(before) if before.len() < runs.len() => self.list.cursor = 0,
+                    Some(_) => {}
                 }
                 self.runs = Some(runs);
             }
@@ -345,6 +347,10 @@ fn keymap() -> KeyMap<Msg> {
             Msg::Act(Act::QuitYes)
         })
         .bind(ASK_QUIT, "n q esc", "quit-no", "stay", "let it go on", Msg::Act(Act::Close))
+}
+
+fn has_open_changes(run: &RunFact) -> bool {
+    run.found.as_ref().is_ok_and(|brief| brief.decided < brief.changes)
 }
 
 impl Screen for Overview {

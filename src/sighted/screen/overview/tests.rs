@@ -242,6 +242,18 @@ fn leaving_asks_while_a_run_goes_on_and_only_then() {
 }
 
 #[test]
+fn the_cursor_starts_at_the_newest_run_with_open_changes() {
+    let mut runs = vec![run("c.json", 0, 0), run("b.json", 9, 9), run("a.json", 4, 1)];
+    let mut screen = overview(vec![Fact::Runs(runs.clone())]);
+    keys(&mut screen, "r");
+    assert_eq!(screen.choice(), Choice::Review("a.json".to_owned()));
+    runs.truncate(2);
+    let mut screen = overview(vec![Fact::Runs(runs)]);
+    keys(&mut screen, "r");
+    assert_eq!(screen.choice(), Choice::Review("c.json".to_owned()));
+}
+
+#[test]
 fn the_report_of_a_run_that_has_just_ended_is_under_the_cursor() {
     let mut overview = overview(facts());
     keys(&mut overview, "j");
