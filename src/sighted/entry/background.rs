@@ -287,14 +287,19 @@ impl BackgroundRun {
         clock: Clock,
     ) -> anyhow::Result<ReviewEnd> {
         let backstage = Backstage::start(&question.reviewer, workspace, clock)?;
-        let sender = backstage.sender();
+        let (sender, fixtures) = (backstage.sender(), backstage.fixtures());
         let mut shown = None;
+        // What the screen lets go of is freed here, where nobody waits.
+        let mut sent: [Option<Arc<Material>>; 2] = [None, None];
         let _following = self.follow(QUEUE_PACE, move |standing, material| {
             // A queue that did not grow need not be sorted again.
             let now = (standing.changes, standing.moved, standing.ended.is_some());
             match material.filter(|_| shown != Some(now)) {
                 Some(material) => {
                     shown = Some(now);
+                    fixtures.learn(material);
+                    sent.rotate_left(1);
+                    sent[1] = Some(Arc::clone(material));
                     sender.send(ReviewMsg::Grown(Arc::clone(material))).is_ok()
                 }
                 None => true,

@@ -39,6 +39,8 @@ pub struct ReviewProbe {
     pictures: PictureWorker,
     answers: Receiver<Msg>,
     material: Material,
+    /// What the screen was given last.
+    sent: Option<Arc<Material>>,
     longest: Duration,
 }
 
@@ -86,11 +88,13 @@ impl ReviewProbe {
             pictures: worker,
             answers,
             material,
+            sent: None,
             longest: Duration::ZERO,
         };
         probe.step(Msg::Input(Input::Resize { width: columns, height: rows }));
         probe.step(Msg::Input(Input::Graphics(probe.look.canvas)));
         probe.step(Msg::Recorded(Reply::Opened { events: Vec::new(), read_only: None }));
+        probe.fixtures.learn(&probe.material);
         probe.step(Msg::Grown(Arc::new(probe.material.clone())));
         Ok(probe)
     }
@@ -103,7 +107,6 @@ impl ReviewProbe {
             for effect in self.screen.update(msg, Duration::ZERO) {
                 match effect {
                     Effect::Pictures(requests) => self.pictures.request_all(requests),
-                    Effect::Learn(material) => self.fixtures.learn(&material),
                     Effect::Write(ticket, _) => {
                         waiting.push(Msg::Recorded(Reply::Saved { ticket }))
                     }
@@ -167,8 +170,12 @@ impl ReviewProbe {
             let id = FixtureId::of(name.as_bytes()).to_hex();
             add(&mut self.material, Path::new("/nowhere"), &name, &id)?;
         }
+        // As whoever follows a run does: pictures are made known, and old material freed, over here.
+        self.fixtures.learn(&self.material);
         let material = Arc::new(self.material.clone());
-        Ok(self.step(Msg::Grown(material)))
+        let took = self.step(Msg::Grown(Arc::clone(&material)));
+        self.sent = Some(material);
+        Ok(took)
     }
 
     /// The longest the screen's thread was ever busy, since this was asked last.

@@ -163,6 +163,12 @@ impl Backstage {
         self.sender.clone()
     }
 
+    /// Whoever sends material tells these first where its pictures lie: the screen's thread has no time for
+    /// that.
+    pub(in crate::sighted) fn fixtures(&self) -> Fixtures {
+        self.fixtures.clone()
+    }
+
     /// Runs the screen in `session` until it is left, and lets the writer finish.
     pub(in crate::sighted) fn run(
         self,
@@ -172,7 +178,6 @@ impl Backstage {
         let last_words = terminal::on_death(self.recorder.flusher());
         let ended = session.run(screen, &self.answers, |effect| match effect {
             Effect::Pictures(requests) => self.pictures.request_all(requests),
-            Effect::Learn(material) => self.fixtures.learn(&material),
             Effect::Copy(text) => copy(text, self.copies.clone(), self.sender.clone()),
             Effect::Write(ticket, event) => {
                 if !self.recorder.write(ticket, event) {
@@ -274,9 +279,12 @@ fn begin(
 ) -> anyhow::Result<Backstage> {
     let backstage = Backstage::start(&question.reviewer, workspace, clock)?;
     let (question, workspace) = (question.clone(), workspace.clone());
-    let sender = backstage.sender();
+    let (sender, fixtures) = (backstage.sender(), backstage.fixtures());
     std::thread::Builder::new().name("report".to_owned()).spawn(move || {
         let material = load(&question, &workspace).map_err(|error| format!("{error:#}"));
+        if let Ok(material) = &material {
+            fixtures.learn(material);
+        }
         drop(sender.send(Msg::Loaded(Box::new(material))));
     })?;
     Ok(backstage)
@@ -394,6 +402,7 @@ pub fn render_review(
     let events = verdicts::read(&workspace.runs_database())?;
     let mut screen = ReviewScreen::new(start(question));
     let fixtures = Fixtures::default();
+    fixtures.learn(&material);
     let mut waiting = vec![
         Msg::Input(Input::Resize { width: columns, height: rows }),
         Msg::Input(Input::Graphics(look.canvas)),
@@ -404,7 +413,6 @@ pub fn render_review(
     while let Some(msg) = waiting.pop() {
         for effect in screen.update(msg, Duration::ZERO) {
             match effect {
-                Effect::Learn(material) => fixtures.learn(&material),
                 Effect::Pictures(requests) => waiting.extend(requests.into_iter().map(|request| {
                     let shown = fixtures
                         .load(&request.id)

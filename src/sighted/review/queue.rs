@@ -1,7 +1,5 @@
 //! In which order a person sees the pictures, which of them, and where they are. Pure.
 
-use std::cmp::Ordering;
-
 use super::material::{Direction, Material, ReviewItem};
 use super::verdict::{Ledger, Verdict, kind_word};
 use crate::sighted::decision::report::ItemKind;
@@ -229,7 +227,7 @@ impl Queue {
             self.items_in += items.len();
             entries.push(Entry { image, items });
         }
-        entries.sort_by(|one, two| self.compare(material, one, two));
+        entries.sort_by_cached_key(|entry| (self.rank(material, entry), entry.image));
         self.entries = entries;
         self.cursor = match current.and_then(|item| self.find_item(item)) {
             Some(cursor) => cursor,
@@ -242,24 +240,19 @@ impl Queue {
         };
     }
 
-    fn compare(&self, material: &Material, one: &Entry, two: &Entry) -> Ordering {
-        let largest = |entry: &Entry| {
-            entry.items.iter().map(|index| material.items[*index].change).fold(0.0, f64::max)
-        };
-        let nearest = |entry: &Entry| {
-            entry
-                .items
-                .iter()
-                .filter_map(|index| distance_to(material.threshold, &material.items[*index]))
+    /// What comes first has the smallest. The bits of numbers that are not negative are ordered as they are.
+    fn rank(&self, material: &Material, entry: &Entry) -> u64 {
+        let items = || entry.items.iter().map(|index| &material.items[*index]);
+        match self.order {
+            Order::Worst => !items().map(|item| item.change).fold(0.0, f64::max).abs().to_bits(),
+            Order::Nearest => items()
+                .filter_map(|item| distance_to(material.threshold, item))
                 .fold(f64::INFINITY, f64::min)
-        };
-        let by_order = match self.order {
-            Order::Worst => largest(two).total_cmp(&largest(one)),
-            Order::Nearest => nearest(one).total_cmp(&nearest(two)),
-            Order::Most => two.items.len().cmp(&one.items.len()),
-            Order::Manifest => Ordering::Equal,
-        };
-        by_order.then(one.image.cmp(&two.image))
+                .abs()
+                .to_bits(),
+            Order::Most => !(entry.items.len() as u64),
+            Order::Manifest => 0,
+        }
     }
 
     /// Pictures in the queue, in order.

@@ -356,7 +356,7 @@ fn action(payload: &Json) -> Result<ActionId, String> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::sighted) struct Ledger {
     /// Judgements by comparison and item, the newest last: undoing one shows the one before.
-    judgements: BTreeMap<(ContentHash, ItemKey), Vec<Judgement>>,
+    judgements: BTreeMap<ContentHash, BTreeMap<ItemKey, Vec<Judgement>>>,
     flags: BTreeMap<FixtureId, Vec<Option<NotPhotograph>>>,
     done: Vec<(ActionId, Action)>,
     undone: Vec<(ActionId, Action)>,
@@ -413,7 +413,9 @@ impl Ledger {
         match action {
             Action::Judged(judgement) => self
                 .judgements
-                .entry((judgement.comparison, judgement.key.clone()))
+                .entry(judgement.comparison)
+                .or_default()
+                .entry(judgement.key.clone())
                 .or_default()
                 .push(judgement.clone()),
             Action::Flagged(flag) => {
@@ -425,12 +427,15 @@ impl Ledger {
     fn take_back(&mut self, action: &Action) {
         match action {
             Action::Judged(judgement) => {
-                let place = (judgement.comparison, judgement.key.clone());
-                if let Some(stack) = self.judgements.get_mut(&place) {
+                let Some(items) = self.judgements.get_mut(&judgement.comparison) else { return };
+                if let Some(stack) = items.get_mut(&judgement.key) {
                     stack.pop();
                     if stack.is_empty() {
-                        self.judgements.remove(&place);
+                        items.remove(&judgement.key);
                     }
+                }
+                if items.is_empty() {
+                    self.judgements.remove(&judgement.comparison);
                 }
             }
             Action::Flagged(flag) => {
@@ -450,8 +455,7 @@ impl Ledger {
         comparison: ContentHash,
         key: &ItemKey,
     ) -> Option<&Judgement> {
-        // The key is only borrowed by the map's lookup when it is owned: items are few, keys are short.
-        self.judgements.get(&(comparison, key.clone()))?.last()
+        self.judgements.get(&comparison)?.get(key)?.last()
     }
 
     /// The verdict that stands for an item.
@@ -476,10 +480,10 @@ impl Ledger {
     /// Items of a comparison that have a verdict; moved slots need none and do not count.
     pub(in crate::sighted) fn decided_in(&self, comparison: ContentHash) -> usize {
         self.judgements
-            .iter()
-            .filter(|((of, key), _)| {
-                *of == comparison && !key.change.starts_with(kind_word(ItemKind::MovedSlot))
-            })
+            .get(&comparison)
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| !key.change.starts_with(kind_word(ItemKind::MovedSlot)))
             .filter(|(_, stack)| stack.last().is_some_and(|last| last.verdict.is_some()))
             .count()
     }

@@ -53,9 +53,9 @@ pub(in crate::sighted) enum Msg {
     Act(Act),
     /// A key or pasted text for the text field.
     Input(Input),
-    /// The report was read, or cannot be.
+    /// The report was read, or cannot be. Its pictures can be asked for.
     Loaded(Box<Result<Material, String>>),
-    /// The run that is going on found more.
+    /// The run that is going on found more. All its pictures can be asked for.
     Grown(Arc<Material>),
     /// The writer said something.
     Recorded(Reply),
@@ -73,8 +73,6 @@ pub(in crate::sighted) enum Effect {
     Pictures(Vec<Request>),
     /// Write this; the reply names the number.
     Write(u64, ReviewEvent),
-    /// Pictures may be asked for that were not known before.
-    Learn(Arc<Material>),
     /// Give this text to the clipboard and to a file.
     Copy(String),
 }
@@ -244,15 +242,13 @@ impl ReviewScreen {
             }
         }
         let opened = desk.opened();
-        let learn = Effect::Learn(Arc::clone(material));
         self.material = None;
         self.desk = Some(desk);
         if let Some(at) = not_found {
             let at = crate::domain::escape::escape(&at).into_owned();
             self.say(Role::Warning, format!("nothing in the queue is called {at}"));
         }
-        let mut effects = vec![learn];
-        effects.extend(self.write(opened));
+        let mut effects = self.write(opened);
         effects.extend(self.arrive());
         effects
     }
@@ -265,7 +261,6 @@ impl ReviewScreen {
     /// The run found more: the queue grows, the place stays.
     fn grown(&mut self, material: Arc<Material>) -> Vec<Effect> {
         let was_live = std::mem::replace(&mut self.live, material.report.is_none());
-        let learn = Effect::Learn(Arc::clone(&material));
         match &mut self.desk {
             Some(desk) => {
                 let was_empty = desk.queue.item().is_none();
@@ -273,14 +268,14 @@ impl ReviewScreen {
                 if was_live && !self.live {
                     self.say(Role::Good, "the run is finished: this is its report");
                 }
-                let mut effects = vec![learn];
                 if was_empty {
-                    effects.extend(self.arrive());
+                    self.arrive()
                 } else if was_live != self.live {
                     // The report's totals may bring a line above the picture, which moves it.
-                    effects.extend(self.refresh());
+                    self.refresh()
+                } else {
+                    Vec::new()
                 }
-                effects
             }
             None => {
                 self.material = Some(Ok(material));

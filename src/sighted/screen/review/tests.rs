@@ -74,7 +74,6 @@ impl Sitting {
                         self.send(Msg::Picture(Answer { generation, id, shown }));
                     }
                 }
-                Effect::Learn(_) => {}
                 Effect::Copy(text) => self.copied.push(text),
             }
         }
