@@ -20,7 +20,7 @@ memory=$(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo 2>/
 for file in benches/*.rs; do
     name=$(basename "$file" .rs)
     echo "== $name" >&2
-    output=$(cargo bench --quiet --bench "$name" | tee /dev/stderr)
+    output=$(cargo bench --quiet --bench "$name" | tee >(cat >&2))
     rows=$(grep -P '^bar\t' <<<"$output" || true)
     [ -n "$rows" ] || continue
     {

@@ -1,5 +1,4 @@
-//! The screens as a person meets them: the next picture, the first frame of a large workspace, and how long
-//! the screen's thread is ever busy while a run goes on.
+//! The screens as a person meets them: the next picture, the first frame of a large workspace, and turns of the screen's thread during a run.
 //!
 //! Pictures are 12-megapixel JPEGs on a terminal of 120x40 with half blocks. The program is started on a
 //! pseudo-terminal that answers at once, as terminals on the same machine do.

@@ -1,5 +1,4 @@
-//! One step of the threshold screen's cursor over 10,000 labelled images: both rates, their bands and the
-//! decisions recounted, gained and lost images listed, and the whole screen drawn at 200 x 60.
+//! One step of the threshold screen's cursor over 10,000 labelled images: rates, bands, decisions, lists, and the screen drawn at 200 x 60.
 
 #![allow(
     clippy::expect_used,

@@ -333,6 +333,15 @@ pub fn float_text(value: f64) -> String {
 
 fn write_string(out: &mut String, text: &str, ascii_only: bool) {
     out.push('"');
+    let as_it_is = |byte: u8| {
+        byte >= 0x20 && byte != b'"' && byte != b'\\' && (byte.is_ascii() || !ascii_only)
+    };
+    // Nearly every text, and a long log holds many.
+    if text.bytes().all(as_it_is) {
+        out.push_str(text);
+        out.push('"');
+        return;
+    }
     for character in text.chars() {
         match character {
             '"' => out.push_str("\\\""),
@@ -513,9 +522,8 @@ impl Reader<'_> {
         let mut out = String::new();
         loop {
             let rest = &self.text[self.at..];
-            let stop = rest.find(|character: char| {
-                character == '"' || character == '\\' || u32::from(character) < 0x20
-            });
+            // All of these are ASCII, and no byte of another character is.
+            let stop = rest.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < 0x20);
             let Some(stop) = stop else {
                 self.at = self.text.len();
                 return Err(self.fault("a string does not end"));
