@@ -8,11 +8,12 @@
 mod log;
 mod salvage;
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
-use crate::domain::canonical::Json;
+use crate::domain::canonical::{Json, write_text};
 use crate::domain::digest::{ChainHead, sha256};
 use crate::domain::escape::{escape, escape_os};
 use crate::store::sqlite::SqliteError;
@@ -304,26 +305,30 @@ struct Row<'a> {
 
 impl Row<'_> {
     fn hash(&self, prev: &[u8; 32]) -> [u8; 32] {
-        let mut bytes = Vec::with_capacity(256 + self.payload.len());
+        let canonical = self.canonical();
+        let mut bytes = Vec::with_capacity(64 + canonical.len());
         bytes.extend_from_slice(b"flipside-event-v1");
         bytes.extend_from_slice(prev);
-        bytes.extend_from_slice(self.canonical().as_bytes());
+        bytes.extend_from_slice(canonical.as_bytes());
         sha256(&bytes)
     }
 
     /// Canonical JSON of the row: keys sorted, the payload's canonical text as it stands.
     fn canonical(&self) -> String {
-        let quoted = |text: &str| Json::Text(text.to_owned()).to_canonical();
-        format!(
-            "{{\"actor\":{},\"kind\":{},\"mono_ns\":{},\"payload\":{},\"seq\":{},\"sitting\":{},\"wall_utc\":{}}}",
-            quoted(self.actor),
-            quoted(self.kind),
-            self.mono_ns,
-            self.payload,
-            self.seq,
-            self.sitting,
-            quoted(self.wall_utc)
-        )
+        let mut out = String::with_capacity(256 + self.payload.len());
+        out.push_str("{\"actor\":");
+        write_text(&mut out, self.actor);
+        out.push_str(",\"kind\":");
+        write_text(&mut out, self.kind);
+        // Writing to a String cannot fail.
+        let _ = write!(
+            out,
+            ",\"mono_ns\":{},\"payload\":{},\"seq\":{},\"sitting\":{},\"wall_utc\":",
+            self.mono_ns, self.payload, self.seq, self.sitting
+        );
+        write_text(&mut out, self.wall_utc);
+        out.push('}');
+        out
     }
 }
 

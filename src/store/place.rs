@@ -107,8 +107,8 @@ mod tests {
     use super::*;
 
     const MOUNTS: &str = "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
-30 22 0:26 / /home rw shared:2 - nfs4 server:/home rw,vers=4.2
-31 30 0:27 / /home/ada/local\\040disk rw - ext4 /dev/sdb1 rw
+30 22 0:26 / /data rw shared:2 - nfs4 server:/data rw,vers=4.2
+31 30 0:27 / /data/ada/local\\040disk rw - ext4 /dev/sdb1 rw
 32 22 0:28 / /mnt rw - ext4 /dev/sdc1 rw
 33 22 0:29 / /mnt rw - fuse.sshfs ada@host:/ rw
 34 22 0:30 / /share rw master:3 propagate_from:2 - cifs //server/share rw
@@ -123,9 +123,9 @@ broken line
     fn the_innermost_and_newest_mount_counts() {
         for (path, expected) in [
             ("/work", "ext4"),
-            ("/home/ada/work", "nfs4"),
-            ("/home/ada/local disk/work", "ext4"),
-            ("/homestead", "ext4"),
+            ("/data/ada/work", "nfs4"),
+            ("/data/ada/local disk/work", "ext4"),
+            ("/database", "ext4"),
             ("/mnt/x", "fuse.sshfs"),
             ("/share", "cifs"),
         ] {
@@ -137,14 +137,14 @@ broken line
     #[test]
     fn network_kinds_are_refused_in_words_and_local_ones_pass() {
         let refused = |path: &str| network_disk(Path::new(path), |path| kind_at(MOUNTS, path));
-        let error = refused("/home/ada/work").expect("nfs").to_string();
+        let error = refused("/data/ada/work").expect("nfs").to_string();
         assert!(
-            error.starts_with("/home/ada/work lies on a network file system (nfs4)"),
+            error.starts_with("/data/ada/work lies on a network file system (nfs4)"),
             "{error}"
         );
         assert!(error.ends_with("--allow-network-disk"), "{error}");
         assert!(refused("/mnt/x").is_some() && refused("/share/x").is_some());
-        assert_eq!(refused("/home/ada/local disk/x"), None);
+        assert_eq!(refused("/data/ada/local disk/x"), None);
         assert_eq!(refused("/work"), None);
         for (kind, network) in [
             ("fuse.ntfs-3g", false),

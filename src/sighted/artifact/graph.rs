@@ -346,7 +346,7 @@ mod tests {
         let constant =
             Attribute { t: Some(Box::new(weights("", 10, &[3]))), ..Attribute::default() };
         branch.attribute = vec![body, constant];
-        branch.doc_string = Bytes::from_static(b"File \"/home/somebody/train.py\"");
+        branch.doc_string = Bytes::from_static(b"File \"/Users/someone/train.py\"");
         let mut made = detector(44);
         let graph = made.graph.as_mut().expect("a graph");
         graph.node.push(branch);

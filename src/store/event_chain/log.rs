@@ -58,6 +58,27 @@ pub struct EventLog {
     _copy: Option<tempfile::TempDir>,
 }
 
+/// A copy of a database in a folder of its own, which goes with the first value.
+pub(super) fn copy_aside(path: &Path) -> Result<(tempfile::TempDir, PathBuf), ChainError> {
+    let failed = |error: std::io::Error| {
+        let reason = error.to_string();
+        ChainError::Database(SqliteError::Other { path: path.to_owned(), reason })
+    };
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(path, &copy).map_err(failed)?;
+    let beside = |of: &Path| {
+        let mut name = of.as_os_str().to_owned();
+        name.push("-wal");
+        PathBuf::from(name)
+    };
+    // Without a write-ahead log the main file is whole.
+    if beside(path).exists() {
+        std::fs::copy(beside(path), beside(&copy)).map_err(failed)?;
+    }
+    Ok((folder, copy))
+}
+
 impl EventLog {
     /// Opens or makes the log at `path`, and reads all of it.
     ///
@@ -81,22 +102,7 @@ impl EventLog {
     /// # Errors
     /// Likewise, or it cannot be copied.
     pub fn open_copy(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
-        let failed = |error: std::io::Error| {
-            let reason = error.to_string();
-            ChainError::Database(SqliteError::Other { path: path.to_owned(), reason })
-        };
-        let folder = tempfile::tempdir().map_err(failed)?;
-        let copy = folder.path().join("copy.db");
-        std::fs::copy(path, &copy).map_err(failed)?;
-        let beside = |of: &Path| {
-            let mut name = of.as_os_str().to_owned();
-            name.push("-wal");
-            PathBuf::from(name)
-        };
-        // Without a write-ahead log the main file is whole.
-        if beside(path).exists() {
-            std::fs::copy(beside(path), beside(&copy)).map_err(failed)?;
-        }
+        let (folder, copy) = copy_aside(path)?;
         Self::with(sqlite::open(&copy, schema)?, path, false, Some(folder))
     }
 

@@ -1,9 +1,10 @@
 //! What can still be read of a log that cannot be opened. Works on a copy: a damaged file is never touched.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::store::sqlite::{self, Schema, SqliteError};
+use crate::store::sqlite::{self, Schema};
 
+use super::log::copy_aside;
 use super::{ChainError, Event, EventLog, read_until_fault};
 
 /// What is left of a log.
@@ -26,21 +27,7 @@ pub fn salvage(path: &Path, schema: &Schema) -> Salvage {
 }
 
 fn rescued(path: &Path) -> Result<Vec<Event>, ChainError> {
-    let failed = |error: std::io::Error| {
-        let reason = error.to_string();
-        ChainError::Database(SqliteError::Other { path: path.to_owned(), reason })
-    };
-    let folder = tempfile::tempdir().map_err(failed)?;
-    let copy = folder.path().join("copy.db");
-    std::fs::copy(path, &copy).map_err(failed)?;
-    let beside = |of: &Path| {
-        let mut name = of.as_os_str().to_owned();
-        name.push("-wal");
-        PathBuf::from(name)
-    };
-    if beside(path).exists() {
-        std::fs::copy(beside(path), beside(&copy)).map_err(failed)?;
-    }
+    let (_folder, copy) = copy_aside(path)?;
     let connection = sqlite::open_unchecked(&copy)?;
     Ok(read_until_fault(&connection, path).0)
 }

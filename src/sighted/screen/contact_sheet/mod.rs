@@ -13,6 +13,7 @@
 //!
 //! No model output is shown. What hints at an answer is hidden of pictures that wait for a blind label.
 
+mod choice;
 pub(in crate::sighted) mod keys;
 mod layout;
 #[cfg(test)]
@@ -39,6 +40,9 @@ use crate::tui::screen::{Input, Look, Mouse, MouseKind, Screen};
 use crate::tui::widgets::input::{Edit, TextInput};
 use crate::tui::widgets::list::matches;
 
+pub(in crate::sighted) use choice::{Order, Shown};
+
+use choice::{ORDERS, SHOWN};
 use keys::{BROWSING, CHOOSING, LEAVING, keymap};
 use layout::Layout;
 
@@ -46,49 +50,6 @@ use layout::Layout;
 pub(in crate::sighted) const SMALL: u8 = 0;
 /// The whole picture.
 pub(in crate::sighted) const WHOLE: u8 = 1;
-
-/// In which order pictures stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sighted) enum Order {
-    /// As the manifest has them.
-    Manifest,
-    /// Near copies side by side, first.
-    Groups,
-    /// Most signs first.
-    Suggested,
-    /// Fewest pixels first; without pixels at the very beginning.
-    Size,
-}
-
-const ORDERS: [(Order, &str); 4] = [
-    (Order::Manifest, "by manifest"),
-    (Order::Groups, "by group"),
-    (Order::Suggested, "by suggestion"),
-    (Order::Size, "by size"),
-];
-
-/// Which pictures are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::sighted) enum Shown {
-    /// All.
-    All,
-    /// With a suggestion.
-    Suggested,
-    /// With a near copy.
-    Groups,
-    /// Left out.
-    LeftOut,
-    /// Marked.
-    Marked,
-}
-
-const SHOWN: [(Shown, &str); 5] = [
-    (Shown::All, "all"),
-    (Shown::Suggested, "suggested"),
-    (Shown::Groups, "near copies"),
-    (Shown::LeftOut, "left out"),
-    (Shown::Marked, "marked"),
-];
 
 /// What a text is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

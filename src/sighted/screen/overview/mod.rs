@@ -1,7 +1,7 @@
 //! The overview: what lies in the workspace, and one key to every screen.
 //!
 //! ```text
-//! flipside  /home/ada/litter
+//! flipside  workspace/litter
 //! ARTIFACTS  reference  a59fc4170d2b  fp32  119.3 MB  models/detector.fp32.onnx
 //! FIXTURES   200 pictures  manifest 8f3a…  fixtures/manifest.txt
 //! RUNS     > 2026-02-03 04:05  112 changed, 3 decided, 200 pictures at 0.4  a59fc417… 2c11…

@@ -83,7 +83,7 @@ fn facts() -> Vec<Fact> {
 
 fn overview(facts: Vec<Fact>) -> Overview {
     let mut overview = Overview::new(
-        "/home/ada/litter\u{202e}",
+        "workspace/litter\u{202e}",
         "ada",
         vec!["models/detector.int8.onnx".to_owned()],
         None,
