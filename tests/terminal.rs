@@ -177,6 +177,23 @@ fn a_storm_of_sizes_leaves_a_clean_screen() {
     assert_eq!(pty.ended_within(PATIENCE), Some(Ok(0)));
 }
 
+/// A key typed in the very moment the window changes its size is not held back until the next key.
+#[test]
+fn keys_and_sizes_that_come_together_both_arrive() {
+    let workspace = Workspace::new(2, 1, 0.0, 0.0);
+    let mut pty = overview(&workspace);
+    pty.wait_for("RECORDS");
+    for round in 0_u16..100 {
+        let (columns, key, open) =
+            if round % 2 == 0 { (100, "?", true) } else { (80, "\u{1b}", false) };
+        pty.resize(columns, 24);
+        pty.keys(key);
+        pty.wait_at_once(&format!("round {round}, help {open}"), |screen| {
+            screen.contains("type to filter") == open
+        });
+    }
+}
+
 /// A cell that was written with a space looks like one that never was.
 fn trimmed(screen: &str) -> Vec<&str> {
     screen.lines().map(str::trim_end).collect()

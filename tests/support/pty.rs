@@ -204,6 +204,21 @@ impl Pty {
         }
     }
 
+    /// Waits until the screen is as wanted, be it for a moment only, in the middle of a frame.
+    pub(crate) fn wait_at_once(&self, what: &str, wanted: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = self.seen.0.lock().expect("no panic");
+        loop {
+            let screen = seen.parser.screen().contents();
+            if wanted(&screen) {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero() && !seen.ended, "{what} never came:\n{screen}");
+            seen = self.seen.1.wait_timeout(seen, left).expect("no panic").0;
+        }
+    }
+
     /// Waits for its end; the exit code, and every byte it wrote.
     pub(crate) fn end(mut self) -> (u32, Vec<u8>) {
         let status = self.child.wait().expect("ends");
