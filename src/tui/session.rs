@@ -104,6 +104,8 @@ impl Session {
         mut effects: impl FnMut(S::Effect),
     ) -> io::Result<Ended> {
         event_loop::wipe(&mut self.terminal)?;
+        // Pictures of a screen that is shown again were forgotten, and so was whoever was making them.
+        self.look.canvas.epoch += 1;
         let mut source = Live::new(self.reader.events(), answers, self.started);
         event_loop::run(
             screen,
@@ -125,7 +127,6 @@ impl Session {
         let value = work();
         self.owner.guard.retake()?;
         drop(paused);
-        self.look.canvas.epoch += 1;
         event_loop::wipe(&mut self.terminal)?;
         Ok(value)
     }

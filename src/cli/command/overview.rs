@@ -15,10 +15,10 @@ use super::runtime::ensure_for;
 use crate::cli::output::{self, Outcome};
 use crate::domain::shard::RaterName;
 use crate::sighted::entry::background::{BackgroundRun, RunNext};
-use crate::sighted::entry::overview::{Next, show_overview};
+use crate::sighted::entry::overview::{Choice, Next, OverviewScreen};
 use crate::sighted::entry::parity::ParityQuestion;
 use crate::sighted::entry::review::{
-    ReviewEnd, ReviewQuestion, default_reviewer, review_on_screen,
+    Place, ReviewEnd, ReviewQuestion, default_reviewer, review_on_screen,
 };
 use crate::store::workspace::Workspace;
 use crate::tui::event_loop::Ended;
@@ -46,8 +46,14 @@ pub fn run(globals: &Globals) -> anyhow::Result<Outcome> {
 /// The terminal failed.
 pub fn open(workspace: &Workspace, globals: &Globals) -> anyhow::Result<Outcome> {
     let session = Session::open(Options::from_environment(Graphics::Auto))?;
-    let mut opened =
-        Opened { workspace, globals, reviewer: default_reviewer(), session, run: None };
+    let mut opened = Opened {
+        workspace,
+        globals,
+        reviewer: default_reviewer(),
+        session,
+        run: None,
+        place: None,
+    };
     let ended = opened.until_left()?;
     let Opened { session, run, .. } = opened;
     drop(session);
@@ -75,6 +81,8 @@ struct Opened<'a> {
     session: Session,
     /// The last run that was started from here.
     run: Option<BackgroundRun>,
+    /// Where the last review was left.
+    place: Option<Place>,
 }
 
 /// Where to go after a screen.
@@ -88,15 +96,13 @@ enum Go {
 impl Opened<'_> {
     fn until_left(&mut self) -> anyhow::Result<Ended> {
         let mut said = None;
+        let mut overview = OverviewScreen::new(self.workspace, self.reviewer.as_ref());
         loop {
-            let next = show_overview(
-                self.workspace,
-                self.reviewer.as_ref(),
-                self.run.as_ref(),
-                said.take(),
-                &mut self.session,
-            )?;
-            match self.go(next) {
+            let choice = match overview.show(self.run.as_ref(), said.take(), &mut self.session)? {
+                Next::Open(choice) => choice,
+                Next::Signal(number) => return Ok(Ended::Signal(number)),
+            };
+            match self.go(choice) {
                 Ok(Go::Overview) => {}
                 Ok(Go::Out(ended)) => return Ok(ended),
                 Err(error) => said = Some(format!("{error:#}")),
@@ -104,27 +110,26 @@ impl Opened<'_> {
         }
     }
 
-    fn go(&mut self, next: Next) -> anyhow::Result<Go> {
+    fn go(&mut self, choice: Choice) -> anyhow::Result<Go> {
         let reviewer = self.reviewer.as_ref().map(|name| name.as_str().to_owned());
-        match next {
-            Next::Quit => return Ok(Go::Out(Ended::Finished)),
-            Next::Signal(number) => return Ok(Go::Out(Ended::Signal(number))),
-            Next::Again => {}
-            Next::Review(file) => return self.review(&file),
-            Next::Parity(candidate) => return self.parity(candidate),
-            Next::Label { rater, shard } => {
+        match choice {
+            Choice::Quit => return Ok(Go::Out(Ended::Finished)),
+            Choice::Again => {}
+            Choice::Review(file) => return self.review(&file),
+            Choice::Parity(candidate) => return self.parity(candidate),
+            Choice::Label { rater, shard } => {
                 self.child(&["label", "--rater", &rater, "--shard", &shard], After::WaitIfItFailed)?
             }
-            Next::Score => {
+            Choice::Score => {
                 let mut words = vec!["score", "--browse"];
                 words.extend(reviewer.iter().flat_map(|name| ["--reviewer", name]));
                 self.child(&words, After::WaitIfItFailed)?;
             }
-            Next::Sign => self.child(&["sign"], After::Wait)?,
-            Next::Records => self.child(&["record", "list"], After::Wait)?,
-            Next::Report => self.child(&["report"], After::Wait)?,
-            Next::Fixtures => self.child(&["fixtures"], After::Wait)?,
-            Next::Doctor => self.child(&["doctor"], After::Wait)?,
+            Choice::Sign => self.child(&["sign"], After::Wait)?,
+            Choice::Records => self.child(&["record", "list"], After::Wait)?,
+            Choice::Report => self.child(&["report"], After::Wait)?,
+            Choice::Fixtures => self.child(&["fixtures"], After::Wait)?,
+            Choice::Doctor => self.child(&["doctor"], After::Wait)?,
         }
         Ok(Go::Overview)
     }
@@ -137,14 +142,33 @@ impl Opened<'_> {
         };
         let end =
             review_on_screen(&question, self.workspace, &mut self.session, self.globals.clock)?;
-        after_review(end)
+        self.after_review(end)
+    }
+
+    fn after_review(&mut self, end: ReviewEnd) -> anyhow::Result<Go> {
+        // A review that had nothing to show yet says nothing about the one before.
+        self.place = end.place.or(self.place.take());
+        if let Ended::Signal(_) = end.ended {
+            // Standard error is kept until the terminal was given back.
+            say_unsaved(end.unsaved);
+            return Ok(Go::Out(end.ended));
+        }
+        anyhow::ensure!(end.unsaved == 0, "{} events could not be saved", end.unsaved);
+        Ok(Go::Overview)
     }
 
     fn review_question(&self) -> anyhow::Result<ReviewQuestion> {
         let reviewer = self.reviewer.clone().context(
             "the system gives no name for the reviewer: use `flipside review --reviewer NAME`",
         )?;
-        Ok(ReviewQuestion { report: None, fixtures: None, reviewer, hidden_sides: false, at: None })
+        Ok(ReviewQuestion {
+            report: None,
+            fixtures: None,
+            reviewer,
+            hidden_sides: false,
+            at: None,
+            place: self.place.clone(),
+        })
     }
 
     /// Starts a run, or looks at the one that is going on.
@@ -162,7 +186,7 @@ impl Opened<'_> {
                     let review = self.review_question()?;
                     let clock = self.globals.clock;
                     let end = run.review(&review, self.workspace, &mut self.session, clock)?;
-                    if let Go::Out(ended) = after_review(end)? {
+                    if let Go::Out(ended) = self.after_review(end)? {
                         return Ok(Go::Out(ended));
                     }
                 }
@@ -204,18 +228,6 @@ impl Opened<'_> {
             }
             status.map(drop).with_context(|| format!("cannot start {}", arguments.join(" ")))
         })?
-    }
-}
-
-fn after_review(end: ReviewEnd) -> anyhow::Result<Go> {
-    match end {
-        ReviewEnd { ended: ended @ Ended::Signal(_), unsaved } => {
-            // Standard error is kept until the terminal was given back.
-            say_unsaved(unsaved);
-            Ok(Go::Out(ended))
-        }
-        ReviewEnd { unsaved: 0, .. } => Ok(Go::Overview),
-        ReviewEnd { unsaved, .. } => Err(anyhow::anyhow!("{unsaved} events could not be saved")),
     }
 }
 

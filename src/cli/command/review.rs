@@ -117,6 +117,7 @@ fn question(args: &Args) -> anyhow::Result<ReviewQuestion> {
         reviewer,
         hidden_sides: args.blind,
         at: args.at.clone(),
+        place: None,
     })
 }
 

@@ -135,6 +135,7 @@ pub(super) fn go_around(
     globals: &Globals,
 ) -> anyhow::Result<BrowseEnd> {
     let place = workspace.zip(reviewer.or_else(default_reviewer));
+    let mut reviewed_at = None;
     loop {
         let end = browse.run(purpose, session)?;
         let (BrowseEnd::Review { fixture, report }, Some((workspace, reviewer))) = (&end, &place)
@@ -147,12 +148,14 @@ pub(super) fn go_around(
             reviewer: reviewer.clone(),
             hidden_sides: false,
             at: Some(fixture.clone()),
+            place: reviewed_at.take(),
         };
         let reviewed = review_on_screen(&question, workspace, session, globals.clock)?;
         say_unsaved(reviewed.unsaved);
         if let Ended::Signal(_) = reviewed.ended {
             return Ok(BrowseEnd::Ended(reviewed.ended));
         }
+        reviewed_at = reviewed.place;
     }
 }
 

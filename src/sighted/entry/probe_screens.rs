@@ -75,6 +75,7 @@ impl ReviewProbe {
             seed: 1,
             hidden_sides: false,
             at: None,
+            place: None,
         };
         let terminal = match Terminal::new(TestBackend::new(columns, rows)) {
             Ok(terminal) => terminal,

@@ -18,6 +18,7 @@ use crate::sighted::review::verdict::{Ledger, ReviewEvent};
 use crate::sighted::review::{plain, twin};
 use crate::sighted::runs::verdicts::{self, VerdictLog, ledger_of};
 use crate::sighted::score::gather::{newest_report, read_report};
+pub use crate::sighted::screen::review::Place;
 use crate::sighted::screen::review::{Effect, Msg, ReviewScreen, Start};
 use crate::store::atomic;
 use crate::store::clock::Clock;
@@ -48,15 +49,19 @@ pub struct ReviewQuestion {
     pub hidden_sides: bool,
     /// The picture to begin with: part of a name or hash.
     pub at: Option<String>,
+    /// Where the reviewer was when they left this review before.
+    pub place: Option<Place>,
 }
 
 /// How a sitting at the screen ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ReviewEnd {
     /// Why the screen is gone.
     pub ended: Ended,
     /// What could not be stored.
     pub unsaved: usize,
+    /// Where the reviewer was.
+    pub place: Option<Place>,
 }
 
 /// A name for whoever runs the program, if the system has one that a rater may have.
@@ -196,7 +201,7 @@ impl Backstage {
                 screen.update(msg, Duration::ZERO);
             }
         }
-        Ok(ReviewEnd { ended, unsaved: screen.unsaved() })
+        Ok(ReviewEnd { ended, unsaved: screen.unsaved(), place: screen.place() })
     }
 }
 
@@ -269,6 +274,7 @@ pub(in crate::sighted) fn start(question: &ReviewQuestion) -> Start {
         seed: new_seed(),
         hidden_sides: question.hidden_sides,
         at: question.at.clone(),
+        place: question.place.clone(),
     }
 }
 

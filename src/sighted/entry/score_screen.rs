@@ -57,6 +57,10 @@ pub struct Browse {
     pictures: Option<Fixtures>,
     at: f64,
     seen: BTreeSet<FixtureId>,
+    /// The screens, once they were shown: whoever comes back finds them as they were left.
+    numbers: Option<ScoreScreen>,
+    curves: Option<ThresholdScreen>,
+    shows_curves: Option<bool>,
     /// Which files were chosen.
     pub notes: Vec<String>,
 }
@@ -89,18 +93,22 @@ pub fn prepare_browse(
         comparison: material.map(|material| material.comparison),
         pictures,
         seen: BTreeSet::new(),
+        numbers: None,
+        curves: None,
+        shows_curves: None,
         notes,
     })
 }
 
 impl Browse {
-    /// Shows the screens, going back and forth between them, until something is chosen or left.
+    /// Shows the screens, going back and forth between them, until something is chosen or left. Run again,
+    /// it goes on where it ended.
     ///
     /// # Errors
     /// The terminal failed.
     pub fn run(&mut self, purpose: Purpose, session: &mut Session) -> anyhow::Result<BrowseEnd> {
-        let mut curves = purpose == Purpose::Choose;
         loop {
+            let curves = *self.shows_curves.get_or_insert(purpose == Purpose::Choose);
             let end = if curves { self.curves(session)? } else { self.numbers(session)? };
             match (end, purpose) {
                 (Step::End(end), _) => return Ok(end),
@@ -109,21 +117,25 @@ impl Browse {
                 }
                 (Step::Chosen(threshold), Purpose::Look) => {
                     self.at = threshold;
-                    curves = false;
+                    if let Some(numbers) = &mut self.numbers {
+                        numbers.rescore(score(&self.evidence, threshold));
+                    }
+                    self.shows_curves = Some(false);
                 }
                 (Step::Back, Purpose::Choose) => return Ok(BrowseEnd::Left),
-                (Step::Back, Purpose::Look) if curves => curves = false,
+                (Step::Back, Purpose::Look) if curves => self.shows_curves = Some(false),
                 (Step::Back, Purpose::Look) => return Ok(BrowseEnd::Left),
-                (Step::Curves, _) => curves = true,
+                (Step::Curves, _) => self.shows_curves = Some(true),
             }
         }
     }
 
     fn numbers(&mut self, session: &mut Session) -> anyhow::Result<Step> {
-        let mut screen = ScoreScreen::new(score(&self.evidence, self.at));
-        let ended = score_screen::run(session, &mut screen)?;
+        let screen =
+            self.numbers.get_or_insert_with(|| ScoreScreen::new(score(&self.evidence, self.at)));
+        let ended = score_screen::run(session, screen)?;
         self.seen.extend(screen.seen());
-        Ok(match screen.exit() {
+        Ok(match screen.take_exit() {
             None => Step::End(BrowseEnd::Ended(ended)),
             Some(ScoreExit::Left) => Step::Back,
             Some(ScoreExit::Threshold) => Step::Curves,
@@ -132,19 +144,17 @@ impl Browse {
     }
 
     fn curves(&mut self, session: &mut Session) -> anyhow::Result<Step> {
-        let mut screen = ThresholdScreen::new(self.evidence.clone(), self.at);
+        let screen =
+            self.curves.get_or_insert_with(|| ThresholdScreen::new(self.evidence.clone(), self.at));
         let pictures =
             self.pictures.clone().map(|fixtures| Arc::new(fixtures) as Arc<dyn PictureSource>);
-        let ended = threshold_screen::run(session, &mut screen, pictures)?;
+        let ended = threshold_screen::run(session, screen, pictures)?;
         self.seen.extend(screen.seen());
-        Ok(match screen.exit() {
+        Ok(match screen.take_exit() {
             None => Step::End(BrowseEnd::Ended(ended)),
             Some(ThresholdExit::Left) => Step::Back,
             Some(ThresholdExit::Chosen(threshold)) => Step::Chosen(threshold),
-            Some(ThresholdExit::Review(fixture, at)) => {
-                self.at = at;
-                self.review(fixture)
-            }
+            Some(ThresholdExit::Review(fixture)) => self.review(fixture),
         })
     }
 
@@ -208,6 +218,9 @@ mod tests {
             comparison: Some(ContentHash::of(b"comparison")),
             pictures: None,
             seen: BTreeSet::new(),
+            numbers: None,
+            curves: None,
+            shows_curves: None,
             notes: Vec::new(),
         };
         let who: RaterName = "ada".parse().expect("a rater");

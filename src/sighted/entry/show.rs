@@ -140,6 +140,7 @@ fn material(
         reviewer: question.reviewer.clone().map_or_else(|| "nobody".parse(), Ok)?,
         hidden_sides: false,
         at: None,
+        place: None,
     };
     load(&review, workspace).map(Some)
 }

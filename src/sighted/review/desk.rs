@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::material::{Material, ReviewItem};
 use super::queue::{Queue, title};
 use super::verdict::{
-    Action, ActionId, Flag, Judgement, Ledger, LeftSide, ReviewEvent, Seen, Verdict,
+    Action, ActionId, Flag, ItemKey, Judgement, Ledger, LeftSide, ReviewEvent, Seen, Verdict,
 };
 use crate::domain::digest::{FixtureId, sha256};
 use crate::domain::escape::escape;
@@ -66,8 +66,14 @@ impl Desk {
         let key = self.item().map(|item| item.key.clone());
         self.material = material;
         self.rebuild();
-        let place = key.and_then(|key| self.material.items.iter().position(|item| item.key == key));
-        if let Some(item) = place {
+        if let Some(key) = key {
+            self.go_to_key(&key);
+        }
+    }
+
+    /// Goes to a change, if it is in the queue.
+    pub(in crate::sighted) fn go_to_key(&mut self, key: &ItemKey) {
+        if let Some(item) = self.material.items.iter().position(|item| item.key == *key) {
             self.queue.go_to_item(item);
         }
     }
@@ -248,12 +254,7 @@ impl Desk {
 
     fn go_to_action(&mut self, action: &Action) {
         match action {
-            Action::Judged(judgement) => {
-                let item = self.material.items.iter().position(|item| item.key == judgement.key);
-                if let Some(item) = item {
-                    self.queue.go_to_item(item);
-                }
-            }
+            Action::Judged(judgement) => self.go_to_key(&judgement.key),
             Action::Flagged(flag) => {
                 let image =
                     self.material.images.iter().position(|image| image.fixture == flag.fixture);

@@ -32,7 +32,7 @@ impl Order {
     pub(in crate::sighted) const fn says(self) -> &'static str {
         match self {
             Self::Worst => "worst first",
-            Self::Nearest => "nearest to the threshold first",
+            Self::Nearest => "nearest first",
             Self::Most => "most changes first",
             Self::Manifest => "manifest order",
         }

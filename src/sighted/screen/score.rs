@@ -112,9 +112,16 @@ impl ScoreScreen {
         screen
     }
 
-    /// How it ended; `None` while it runs, or when a signal ended it.
-    pub(in crate::sighted) fn exit(&self) -> Option<ScoreExit> {
-        self.exit
+    /// How it ended; `None` when a signal ended it. It can be run again then, and is where it was.
+    pub(in crate::sighted) fn take_exit(&mut self) -> Option<ScoreExit> {
+        self.exit.take()
+    }
+
+    /// Shows another score of the same evidence; page, subset and row stay as far as they are there.
+    pub(in crate::sighted) fn rescore(&mut self, score: Score) {
+        self.score = score;
+        self.subset = self.subset.min(self.score.subsets.len().saturating_sub(1));
+        self.lay_out();
     }
 
     /// Pictures whoever looks is exposed to: the page of differences lists what models and raters said.
@@ -333,7 +340,7 @@ fn keys() -> KeyMap<Msg> {
         .bind(Modes::ALL, "q esc", "leave", "leave", "leave", Msg::Leave)
 }
 
-/// Runs the screen; [`ScoreScreen::exit`] tells what is wanted next.
+/// Runs the screen; [`ScoreScreen::take_exit`] tells what is wanted next.
 ///
 /// # Errors
 /// Drawing failed.
@@ -348,12 +355,13 @@ pub(in crate::sighted) fn run(
 mod tests {
     use super::*;
     use crate::sighted::score::compute::score;
+    use crate::sighted::score::evidence::Evidence;
     use crate::sighted::score::testing::Set;
     use crate::tui::headless;
     use crate::tui::keymap::Key;
     use crate::tui::theme::Theme;
 
-    fn screen() -> ScoreScreen {
+    fn evidence() -> Evidence {
         let names: Vec<String> = (0..30).map(|index| format!("{index:02}-path")).collect();
         let pictures: Vec<(&str, f64, f64)> = names
             .iter()
@@ -363,7 +371,11 @@ mod tests {
         let mut set = Set::new(&pictures);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         set.labelled("ada", &names[..20], &names[20..]);
-        ScoreScreen::new(score(&set.join(), 0.4))
+        set.join()
+    }
+
+    fn screen() -> ScoreScreen {
+        ScoreScreen::new(score(&evidence(), 0.4))
     }
 
     fn press(screen: &mut ScoreScreen, keys: &str) {
@@ -384,16 +396,35 @@ mod tests {
     fn a_differing_image_opens_in_review_and_nothing_opens_elsewhere() {
         let mut screen = screen();
         press(&mut screen, "enter");
-        assert_eq!(screen.exit(), None, "numbers do not open");
+        assert_eq!(screen.take_exit(), None, "numbers do not open");
         press(&mut screen, "tab tab j enter");
         let wanted = screen.score.subsets[0].differing[1].fixture;
-        assert_eq!(screen.exit(), Some(ScoreExit::Review(wanted)));
+        assert_eq!(screen.take_exit(), Some(ScoreExit::Review(wanted)));
         assert_eq!(screen.seen().count(), screen.score.subsets[0].differing.len());
         let mut other = self::screen();
         press(&mut other, "t");
-        assert_eq!(other.exit(), Some(ScoreExit::Threshold));
+        assert_eq!(other.take_exit(), Some(ScoreExit::Threshold));
         press(&mut other, "q");
-        assert_eq!(other.exit(), Some(ScoreExit::Left));
+        assert_eq!(other.take_exit(), Some(ScoreExit::Left));
+    }
+
+    #[test]
+    fn who_comes_back_is_where_they_were_also_at_another_threshold() {
+        let mut screen = screen();
+        press(&mut screen, "right tab tab j o");
+        let place = |screen: &ScoreScreen| (screen.subset, screen.page(), screen.list.cursor);
+        let left = place(&screen);
+        assert_eq!(left, (1, Page::Differing, 1));
+        assert!(screen.is_finished() && screen.take_exit().is_some());
+        assert!(!screen.is_finished(), "it can be shown again");
+        assert_eq!(place(&screen), left);
+        let (other, at) = (evidence(), 0.5);
+        screen.rescore(score(&other, at));
+        assert_eq!(place(&screen), left);
+        assert!(screen.score.operating_point.total_cmp(&at).is_eq());
+        // There, no picture differs.
+        screen.rescore(score(&other, 0.95));
+        assert_eq!(place(&screen), (1, Page::Differing, 0));
     }
 
     #[test]

@@ -59,8 +59,8 @@ pub(in crate::sighted) enum ThresholdExit {
     Chosen(f64),
     /// Nothing was chosen.
     Left,
-    /// This picture is to be opened in review; the cursor was here.
-    Review(FixtureId, f64),
+    /// This picture is to be opened in review.
+    Review(FixtureId),
 }
 
 /// Which band is drawn.
@@ -238,9 +238,10 @@ impl ThresholdScreen {
         screen
     }
 
-    /// How it ended; `None` while it runs, or when a signal ended it.
-    pub(in crate::sighted) fn exit(&self) -> Option<ThresholdExit> {
-        self.exit
+    /// How it ended; `None` when a signal ended it. It can be run again then, and is where it was.
+    pub(in crate::sighted) fn take_exit(&mut self) -> Option<ThresholdExit> {
+        self.asking = false;
+        self.exit.take()
     }
 
     /// Pictures it has listed with what models and raters said: whoever looked is exposed to them.
@@ -399,7 +400,7 @@ fn surest_boxes(row: &Row, threshold: f64) -> Vec<BoxOverlay> {
         .collect()
 }
 
-/// Runs the screen until something is chosen or left; [`ThresholdScreen::exit`] tells what. Pictures come
+/// Runs the screen until something is chosen or left; [`ThresholdScreen::take_exit`] tells what. Pictures come
 /// from `pictures`, if any.
 ///
 /// # Errors
@@ -475,7 +476,7 @@ impl Screen for ThresholdScreen {
             Msg::Confirm => self.exit = Some(ThresholdExit::Chosen(self.at)),
             Msg::Open => {
                 if let Some(change) = self.changes.get(self.list.cursor) {
-                    self.exit = Some(ThresholdExit::Review(self.row(change).fixture, self.at));
+                    self.exit = Some(ThresholdExit::Review(self.row(change).fixture));
                 }
             }
             Msg::Leave => self.exit = Some(ThresholdExit::Left),

@@ -97,13 +97,14 @@ fn a_typed_threshold_is_taken_exactly_and_nonsense_is_refused() {
 fn choosing_asks_first_and_leaving_chooses_nothing() {
     let mut screen = screen();
     press(&mut screen, "right enter n");
-    assert_eq!(screen.exit(), None);
+    assert_eq!(screen.take_exit(), None);
     press(&mut screen, "enter y");
-    assert_eq!(screen.exit(), Some(ThresholdExit::Chosen(0.41)));
     assert!(screen.is_finished());
+    assert_eq!(screen.take_exit(), Some(ThresholdExit::Chosen(0.41)));
+    assert_eq!(screen.mode(), MOVING, "shown again, it does not ask");
     let mut other = self::screen();
     press(&mut other, "q");
-    assert_eq!(other.exit(), Some(ThresholdExit::Left));
+    assert_eq!(other.take_exit(), Some(ThresholdExit::Left));
 }
 
 #[test]
@@ -112,7 +113,9 @@ fn a_listed_picture_opens_in_review_with_the_cursor_where_it_was() {
     press(&mut screen, "L j");
     let wanted = screen.evidence.rows[screen.changes[1].row].fixture;
     press(&mut screen, "o");
-    assert_eq!(screen.exit(), Some(ThresholdExit::Review(wanted, 0.45)));
+    assert_eq!(screen.take_exit(), Some(ThresholdExit::Review(wanted)));
+    assert!(!screen.is_finished(), "it can be shown again");
+    assert!(screen.at.total_cmp(&0.45).is_eq() && screen.list.cursor == 1);
 }
 
 #[test]
@@ -282,5 +285,5 @@ fn the_real_loop_takes_a_number_and_a_yes() {
         &mut |_: Effect| {},
     );
     assert_eq!(ended.unwrap_or_else(|impossible| match impossible {}), Ended::Finished);
-    assert_eq!(screen.exit(), Some(ThresholdExit::Chosen(0.3)));
+    assert_eq!(screen.take_exit(), Some(ThresholdExit::Chosen(0.3)));
 }

@@ -36,10 +36,10 @@ use facts::{ArtifactFact, Fact, FixturesFact, RecordFact, RunFact, ShardFact};
 
 /// What to open next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::sighted) enum Choice {
+pub enum Choice {
     /// Leave the program.
     Quit,
-    /// Review a report, by file name.
+    /// Review a report, by file name in the workspace's folder of reports.
     Review(String),
     /// Run parity with this candidate, counted from 0 as configured, or look at the run that is going on.
     Parity(usize),
@@ -62,7 +62,7 @@ pub(in crate::sighted) enum Choice {
     Fixtures,
     /// The doctor.
     Doctor,
-    /// Read everything again.
+    /// The overview, read again.
     Again,
 }
 
@@ -145,13 +145,8 @@ pub(in crate::sighted) struct Overview {
 
 impl Overview {
     /// An overview of the workspace at `root`; `rater` is offered for labelling, one of `candidates` for
-    /// parity, `said` is shown at first.
-    pub(in crate::sighted) fn new(
-        root: &str,
-        rater: &str,
-        candidates: Vec<String>,
-        said: Option<String>,
-    ) -> Self {
+    /// parity.
+    pub(in crate::sighted) fn new(root: &str, rater: &str, candidates: Vec<String>) -> Self {
         Self {
             root: escape(root).into_owned(),
             artifacts: None,
@@ -161,7 +156,7 @@ impl Overview {
             records: None,
             list: ListState::default(),
             mode: Mode::Browse,
-            notice: said.map(|said| (Role::Warning, said)),
+            notice: None,
             run: None,
             rater: rater.to_owned(),
             candidates,
@@ -171,9 +166,18 @@ impl Overview {
         }
     }
 
-    /// What was chosen; leaving without a choice quits.
-    pub(in crate::sighted) fn choice(self) -> Choice {
-        self.choice.unwrap_or(Choice::Quit)
+    /// What was chosen; leaving without a choice quits. It can be shown again then.
+    pub(in crate::sighted) fn take_choice(&mut self) -> Choice {
+        self.choice.take().unwrap_or(Choice::Quit)
+    }
+
+    /// Begins to show what is being read again: until it comes, what was known stands, and the cursor stays
+    /// on its run. `said` is shown at first.
+    pub(in crate::sighted) fn come_back(&mut self, said: Option<String>) {
+        self.mode = Mode::Browse;
+        self.notice = said.map(|said| (Role::Warning, said));
+        self.run = None;
+        self.complete = false;
     }
 
     fn fact(&mut self, fact: Fact) {
@@ -181,18 +185,28 @@ impl Overview {
             Fact::Artifacts(artifacts) => self.artifacts = Some(artifacts),
             Fact::Fixtures(fixtures) => self.fixtures = Some(fixtures),
             Fact::Runs(runs) => {
+                let place = self.place_in(&runs);
                 self.list.set_len(runs.len());
-                match &self.runs {
-                    // Where there is something to do.
-                    None => self.list.cursor = runs.iter().position(has_open_changes).unwrap_or(0),
-                    // The report of the run that has just ended is the first.
-                    Some(before) if before.len() < runs.len() => self.list.cursor = 0,
-                    Some(_) => {}
-                }
+                self.list.go_to(place);
                 self.runs = Some(runs);
             }
             Fact::Shards(shards) => self.shards = Some(shards),
             Fact::Records(records, bad) => self.records = Some((records, bad)),
+        }
+    }
+
+    /// The row of `runs` the cursor belongs on.
+    fn place_in(&self, runs: &[RunFact]) -> usize {
+        let row_of = |file: &str, runs: &[RunFact]| runs.iter().position(|run| run.file == file);
+        let Some(before) = &self.runs else {
+            // Where there is something to do.
+            return runs.iter().position(has_open_changes).unwrap_or(0);
+        };
+        match (runs.first(), before.get(self.list.cursor)) {
+            // The report of the run that has just ended is the first.
+            (Some(newest), _) if row_of(&newest.file, before).is_none() => 0,
+            (_, Some(under)) => row_of(&under.file, runs).unwrap_or(self.list.cursor),
+            (_, None) => 0,
         }
     }
 

@@ -86,7 +86,6 @@ fn overview(facts: Vec<Fact>) -> Overview {
         "workspace/litter\u{202e}",
         "ada",
         vec!["models/detector.int8.onnx".to_owned()],
-        None,
     );
     for fact in facts {
         overview.update(Msg::Fact(fact), Duration::ZERO);
@@ -156,7 +155,7 @@ fn every_screen_is_one_key_away() {
     ] {
         let mut overview = overview(facts());
         keys(&mut overview, key);
-        assert_eq!(overview.choice(), choice, "{key}");
+        assert_eq!(overview.take_choice(), choice, "{key}");
     }
 }
 
@@ -196,7 +195,7 @@ fn sizes_for_people() {
 
 fn with_candidates(names: &[&str]) -> Overview {
     let names = names.iter().map(|name| (*name).to_owned()).collect();
-    Overview::new("/w", "ada", names, None)
+    Overview::new("/w", "ada", names)
 }
 
 fn tell_run(overview: &mut Overview, going: bool) {
@@ -212,13 +211,13 @@ fn one_of_several_candidates_is_chosen_and_a_run_that_goes_on_is_looked_at() {
     let text = headless::draw(&one, 40, 12, &Look::plain(Theme::MONO)).text;
     insta::assert_snapshot!("candidates_40x12_mono", text);
     keys(&mut one, "j enter");
-    assert_eq!(one.choice(), Choice::Parity(1));
+    assert_eq!(one.take_choice(), Choice::Parity(1));
     let mut closed = with_candidates(&["int8.onnx", "fp16.onnx"]);
     keys(&mut closed, "p esc");
     assert!(!closed.is_finished());
     tell_run(&mut closed, true);
     keys(&mut closed, "p");
-    assert_eq!(closed.choice(), Choice::Parity(0), "there is nothing to choose");
+    assert_eq!(closed.take_choice(), Choice::Parity(0), "there is nothing to choose");
 }
 
 #[test]
@@ -234,11 +233,11 @@ fn leaving_asks_while_a_run_goes_on_and_only_then() {
     assert!(!running.is_finished());
     tell_run(&mut running, false);
     keys(&mut running, "q");
-    assert_eq!(running.choice(), Choice::Quit);
+    assert_eq!(running.take_choice(), Choice::Quit);
     let mut insisting = with_candidates(&["int8.onnx"]);
     tell_run(&mut insisting, true);
     keys(&mut insisting, "q y");
-    assert_eq!(insisting.choice(), Choice::Quit);
+    assert_eq!(insisting.take_choice(), Choice::Quit);
 }
 
 #[test]
@@ -246,11 +245,11 @@ fn the_cursor_starts_at_the_newest_run_with_open_changes() {
     let mut runs = vec![run("c.json", 0, 0), run("b.json", 9, 9), run("a.json", 4, 1)];
     let mut screen = overview(vec![Fact::Runs(runs.clone())]);
     keys(&mut screen, "r");
-    assert_eq!(screen.choice(), Choice::Review("a.json".to_owned()));
+    assert_eq!(screen.take_choice(), Choice::Review("a.json".to_owned()));
     runs.truncate(2);
     let mut screen = overview(vec![Fact::Runs(runs)]);
     keys(&mut screen, "r");
-    assert_eq!(screen.choice(), Choice::Review("c.json".to_owned()));
+    assert_eq!(screen.take_choice(), Choice::Review("c.json".to_owned()));
 }
 
 #[test]
@@ -261,5 +260,25 @@ fn the_report_of_a_run_that_has_just_ended_is_under_the_cursor() {
     let more = vec![run("new.json", 1, 0), run("b.json", 1, 0)];
     overview.update(Msg::Fact(Fact::Runs(more)), Duration::ZERO);
     keys(&mut overview, "r");
-    assert_eq!(overview.choice(), Choice::Review("new.json".to_owned()));
+    assert_eq!(overview.take_choice(), Choice::Review("new.json".to_owned()));
+}
+
+#[test]
+fn who_comes_back_finds_the_cursor_on_the_run_they_left() {
+    let runs = vec![run("c.json", 4, 1), run("b.json", 9, 9), run("a.json", 4, 4)];
+    let mut screen = overview(vec![Fact::Runs(runs.clone())]);
+    keys(&mut screen, "j j r");
+    assert_eq!(screen.take_choice(), Choice::Review("a.json".to_owned()));
+    screen.come_back(Some("it went wrong".to_owned()));
+    let text = headless::draw(&screen, 80, 24, &Look::plain(Theme::MONO)).text;
+    assert!(text.contains("it went wrong") && text.contains("> "), "{text}");
+    // One was deleted meanwhile, another was decided.
+    let runs = vec![run("b.json", 9, 9), run("a.json", 4, 0)];
+    screen.update(Msg::Fact(Fact::Runs(runs.clone())), Duration::ZERO);
+    keys(&mut screen, "r");
+    assert_eq!(screen.take_choice(), Choice::Review("a.json".to_owned()));
+    screen.come_back(None);
+    screen.update(Msg::Fact(Fact::Runs(runs[..1].to_vec())), Duration::ZERO);
+    keys(&mut screen, "r");
+    assert_eq!(screen.take_choice(), Choice::Review("b.json".to_owned()), "the nearest there is");
 }

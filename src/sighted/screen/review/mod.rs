@@ -18,6 +18,7 @@ mod act;
 mod keys;
 mod layout;
 mod panel;
+mod place;
 mod view;
 
 #[cfg(test)]
@@ -32,6 +33,7 @@ use ratatui::layout::Rect;
 use crate::domain::shard::RaterName;
 use crate::sighted::review::desk::Desk;
 use crate::sighted::review::material::Material;
+use crate::sighted::review::queue::Filter;
 use crate::sighted::review::recorder::Reply;
 use crate::sighted::review::verdict::ReviewEvent;
 use crate::sighted::runs::verdicts::{LoggedEvent, ledger_of};
@@ -45,6 +47,7 @@ use crate::tui::widgets::input::TextInput;
 use crate::tui::widgets::list::ListState;
 
 pub(in crate::sighted) use act::Act;
+pub use place::Place;
 
 /// What can happen to the screen.
 #[derive(Debug, Clone)]
@@ -135,6 +138,8 @@ pub(in crate::sighted) struct Start {
     pub hidden_sides: bool,
     /// The picture to begin with: part of a name or hash.
     pub at: Option<String>,
+    /// Where the person was when they left this review before.
+    pub place: Option<Place>,
 }
 
 /// The state.
@@ -234,8 +239,16 @@ impl ReviewScreen {
         let ledger = ledger_of(log, &self.start.reviewer);
         let mut desk =
             Desk::new(Arc::clone(material), ledger, self.start.seed, self.start.hidden_sides);
+        if let Some(place) = self.start.place.take() {
+            self.go_back_to(&place, &mut desk);
+        }
         let mut not_found = None;
         if let Some(at) = &self.start.at {
+            if desk.queue.look_up(&desk.material, at).is_none() && !desk.queue.filter.is_empty() {
+                // Who asks for a picture wants to see it, whatever was filtered before.
+                desk.queue.filter = Filter::default();
+                desk.rebuild();
+            }
             match desk.queue.look_up(&desk.material, at) {
                 Some(place) => desk.queue.go_to(place),
                 None => not_found = Some(at.clone()),

@@ -38,8 +38,24 @@ impl Sitting {
         (width, height): (u16, u16),
         theme: Theme,
     ) -> Self {
-        let start =
-            Start { reviewer: "ada".parse().expect("a name"), seed: 7, hidden_sides, at: None };
+        let start = Start {
+            reviewer: "ada".parse().expect("a name"),
+            seed: 7,
+            hidden_sides,
+            at: None,
+            place: None,
+        };
+        Self::start(start, material, (width, height), theme)
+    }
+
+    /// The same size and colours, the same material, another sitting.
+    fn begin_again(&self, place: Place, at: Option<&str>) -> Self {
+        let at = at.map(str::to_owned);
+        let start = Start { place: Some(place), at, ..self.screen.start.clone() };
+        Self::start(start, material(), self.screen.size, self.look.theme)
+    }
+
+    fn start(start: Start, material: Material, (width, height): (u16, u16), theme: Theme) -> Self {
         let look = Look::plain(theme);
         let mut sitting = Self {
             screen: ReviewScreen::new(start),
@@ -165,8 +181,13 @@ fn frames() {
 
 #[test]
 fn frames_before_there_is_anything_and_when_there_is_nothing() {
-    let start =
-        Start { reviewer: "ada".parse().expect("a name"), seed: 7, hidden_sides: false, at: None };
+    let start = Start {
+        reviewer: "ada".parse().expect("a name"),
+        seed: 7,
+        hidden_sides: false,
+        at: None,
+        place: None,
+    };
     let mut screen = ReviewScreen::new(start);
     let text =
         |screen: &ReviewScreen| headless::draw(screen, 60, 14, &Look::plain(Theme::MONO)).text;
@@ -512,4 +533,32 @@ fn a_growing_run_keeps_the_place() {
     assert_eq!(sitting.desk().item().expect("an item").key, item);
     assert_eq!(sitting.desk().queue.len(), 5);
     assert!(sitting.text().contains("run going on"));
+}
+
+#[test]
+fn who_comes_back_is_where_they_were_and_sees_what_they_saw() {
+    let mut left = Sitting::begin_with(false, material(), (160, 40), Theme::MONO);
+    left.keys("m s s l / ");
+    left.types("images/");
+    left.keys("enter l j v v v v x z");
+    let place = left.screen.place().expect("begun");
+    let back = |place: Place, at: Option<&str>| left.begin_again(place, at);
+    let again = back(place.clone(), None);
+    assert_eq!(again.screen.place(), Some(place.clone()));
+    let (header, before) = (again.text(), left.text());
+    assert_eq!(header.lines().next(), before.lines().next());
+    assert!(header.contains("filter: images/") && header.contains("side by side"), "{header}");
+    // What the filter keeps out is shown to who asks for it.
+    let mut filtered = place.clone();
+    filtered.filter = Filter::parse("relabelled");
+    let again = back(filtered.clone(), Some("two"));
+    assert!(again.text().contains("images/two.jpg"), "{}", again.text());
+    assert!(!again.text().contains("filter:"), "{}", again.text());
+    let again = back(filtered, Some("evil"));
+    assert!(again.text().contains("filter: relabelled"), "{}", again.text());
+    // Another comparison is another place.
+    let mut elsewhere = place;
+    elsewhere.comparison = crate::domain::digest::ContentHash::of(b"another");
+    let again = back(elsewhere, None);
+    assert!(!again.text().contains("filter:") && !again.text().contains("side by side"));
 }
