@@ -18,9 +18,11 @@ use flipside::domain::canonical::Json;
 use flipside::domain::digest::{FixtureId, ManifestHash, TaxonomyHash};
 use flipside::domain::label::{CategoryState, Certainty, Label, Presence};
 use flipside::domain::shard::{PlannedFixture, Shard, ShardPlan, Showing};
-use flipside::store::event_chain::{EventLog, NewEvent, Pointer, PointerChange, Receipt, append};
+use flipside::store::event_chain::{
+    Access, EventLog, NewEvent, Pointer, PointerChange, Receipt, append,
+};
 use flipside::store::label_file::SeenAs;
-use flipside::store::label_schema::{Answer, LabelEvent, Opening, SCHEMA, subject};
+use flipside::store::label_schema::{Answer, LabelEvent, LabelRow, Opening, SCHEMA, subject};
 use flipside::store::sqlite;
 
 #[path = "bars/mod.rs"]
@@ -73,9 +75,10 @@ fn store(log: &mut EventLog, number: u32) -> Receipt {
 }
 
 fn open_and_fold(path: &Path) -> usize {
-    let (log, events) = EventLog::open(path, &SCHEMA).expect("opens");
+    let opened = EventLog::open_as(path, &SCHEMA, Access::Write, &LabelRow::of);
+    let (log, rows) = opened.expect("opens");
     assert_eq!(log.length(), u64::from(EVENTS));
-    count_answers(black_box(&events)).expect("folds")
+    count_answers(black_box(rows)).expect("folds")
 }
 
 fn showing(number: u32) -> Showing {

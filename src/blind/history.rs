@@ -3,13 +3,13 @@
 //! The state is never stored as such: applying the events in order gives it, in this process and in the
 //! next. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::domain::digest::LabelFileHash;
 use crate::domain::shard::Showing;
-use crate::store::event_chain::{Event, Pointer, PointerChange};
+use crate::store::event_chain::{Pointer, PointerChange};
 use crate::store::label_file::Confinement;
-use crate::store::label_schema::{Answer, LabelEvent, Opening, subject};
+use crate::store::label_schema::{Answer, LabelEvent, LabelRow, Opening, subject};
 
 /// What was said of one showing.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,13 +48,12 @@ pub(super) struct History {
     done: Vec<usize>,
     /// Those that were, newest last.
     undone: Vec<usize>,
-    /// Per showing, its part of `done`.
+    /// For every showing of the shard, its part of `done`.
     by_showing: BTreeMap<Showing, Vec<usize>>,
     /// Length of `done` that a seal has made permanent.
     sealed_length: usize,
     /// Files written.
     seals: Vec<LabelFileHash>,
-    showings: BTreeSet<Showing>,
     sittings: usize,
     unconfined: bool,
 }
@@ -62,7 +61,7 @@ pub(super) struct History {
 impl History {
     /// A shard that was just opened.
     pub(super) fn new(opening_seq: u64, opening: Opening, opened_at: String) -> Self {
-        let showings = opening.order.iter().copied().collect();
+        let by_showing = opening.order.iter().map(|showing| (*showing, Vec::new())).collect();
         Self {
             opening_seq,
             opening,
@@ -70,10 +69,9 @@ impl History {
             entries: Vec::new(),
             done: Vec::new(),
             undone: Vec::new(),
-            by_showing: BTreeMap::new(),
+            by_showing,
             sealed_length: 0,
             seals: Vec::new(),
-            showings,
             sittings: 0,
             unconfined: false,
         }
@@ -83,20 +81,20 @@ impl History {
     ///
     /// # Errors
     /// An event that cannot stand where it stands.
-    pub(super) fn fold(events: &[Event]) -> Result<Vec<Self>, String> {
+    pub(super) fn fold(rows: impl IntoIterator<Item = LabelRow>) -> Result<Vec<Self>, String> {
         let mut opened: Vec<Self> = Vec::new();
-        for event in events {
-            let meaning = LabelEvent::from_event(event)?;
+        for row in rows {
+            let meaning = row.meaning?;
             if let LabelEvent::Open(opening) = meaning {
-                opened.push(Self::new(event.seq, *opening, event.wall_utc.clone()));
+                opened.push(Self::new(row.seq, *opening, row.wall_utc));
                 continue;
             }
             let Some(of) = opening_of(&meaning) else { continue };
             let history = opened
                 .iter_mut()
                 .find(|history| history.opening_seq == of)
-                .ok_or_else(|| format!("event {} belongs to no opened shard", event.seq))?;
-            history.apply(&meaning, event.seq, &event.wall_utc)?;
+                .ok_or_else(|| format!("event {} belongs to no opened shard", row.seq))?;
+            history.take(meaning, row.seq, row.wall_utc)?;
         }
         Ok(opened)
     }
@@ -111,33 +109,38 @@ impl History {
         seq: u64,
         wall_utc: &str,
     ) -> Result<(), String> {
+        self.take(event.clone(), seq, wall_utc.to_owned())
+    }
+
+    fn take(&mut self, event: LabelEvent, seq: u64, wall_utc: String) -> Result<(), String> {
         let (showing, given) = match event {
-            LabelEvent::Answer { answer, .. } => (answer.showing, Given::Answer(answer.clone())),
-            LabelEvent::Skip { showing, reason, .. } => (*showing, Given::Skip(reason.clone())),
-            LabelEvent::Undo { target, .. } => return self.undo(*target, seq),
-            LabelEvent::Redo { target, .. } => return self.redo(*target, seq),
+            LabelEvent::Answer { answer, .. } => (answer.showing, Given::Answer(answer)),
+            LabelEvent::Skip { showing, reason, .. } => (showing, Given::Skip(reason)),
+            LabelEvent::Undo { target, .. } => return self.undo(target, seq),
+            LabelEvent::Redo { target, .. } => return self.redo(target, seq),
             LabelEvent::Seal { file, .. } => {
-                self.seals.push(*file);
+                self.seals.push(file);
                 self.sealed_length = self.done.len();
                 self.undone.clear();
                 return Ok(());
             }
             LabelEvent::Sitting { confinement, .. } => {
                 self.sittings += 1;
-                self.unconfined |= *confinement == Confinement::None;
+                self.unconfined |= confinement == Confinement::None;
                 return Ok(());
             }
             LabelEvent::Open(_) | LabelEvent::Rebuilt { .. } | LabelEvent::Other => {
                 return Ok(());
             }
         };
-        if !self.showings.contains(&showing) {
-            return Err(format!("event {seq} is of a fixture that this shard does not show"));
-        }
+        let places = self
+            .by_showing
+            .get_mut(&showing)
+            .ok_or_else(|| format!("event {seq} is of a fixture that this shard does not show"))?;
         let place = self.entries.len();
-        self.entries.push(Entry { seq, showing, given, wall_utc: wall_utc.to_owned() });
+        places.push(place);
+        self.entries.push(Entry { seq, showing, given, wall_utc });
         self.done.push(place);
-        self.by_showing.entry(showing).or_default().push(place);
         self.undone.clear();
         Ok(())
     }
@@ -374,22 +377,16 @@ pub(super) mod tests {
     #[test]
     fn events_of_other_fixtures_and_shards_are_refused() {
         assert!(history(1).apply(&answer(9, ""), 2, "").is_err());
-        let event = |seq, meaning: &LabelEvent| {
-            let (kind, payload) = meaning.to_parts();
-            Event {
-                seq,
-                kind: kind.to_owned(),
-                actor: "ada".to_owned(),
-                sitting: 1,
-                wall_utc: String::new(),
-                mono_ns: 0,
-                payload,
-                hash: crate::store::event_chain::EMPTY_HEAD,
-            }
+        let row = |seq, meaning: &LabelEvent| LabelRow {
+            seq,
+            actor: "ada".to_owned(),
+            sitting: 1,
+            wall_utc: String::new(),
+            meaning: Ok(meaning.clone()),
         };
         let open = LabelEvent::Open(Box::new(opening(2)));
-        assert!(History::fold(&[event(1, &open), event(2, &answer(0, ""))]).is_ok());
-        assert!(History::fold(&[event(2, &open), event(3, &answer(0, ""))]).is_err());
+        assert!(History::fold([row(1, &open), row(2, &answer(0, ""))]).is_ok());
+        assert!(History::fold([row(2, &open), row(3, &answer(0, ""))]).is_err());
     }
 
     #[test]

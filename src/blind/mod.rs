@@ -24,10 +24,10 @@ use std::io::{BufRead, Write};
 use crate::domain::digest::{ManifestHash, TaxonomyHash};
 use crate::domain::shard::{RaterName, Shard};
 use crate::store::clock::Clock;
-use crate::store::event_chain::{ChainError, Event, EventLog};
+use crate::store::event_chain::{ChainError, EventLog};
 use crate::store::fixtures::PixelSource;
 use crate::store::label_file::{Confinement, SealPlace};
-use crate::store::label_schema::{LabelEvent, Opening};
+use crate::store::label_schema::{LabelEvent, LabelRow, Opening};
 use crate::store::sandbox::Sandbox;
 use crate::store::viewing::ViewPlace;
 use crate::store::workspace::PRODUCT;
@@ -88,7 +88,7 @@ pub struct LabelArgs {
     /// The rater's log.
     pub log: EventLog,
     /// All of it, as read.
-    pub events: Vec<Event>,
+    pub rows: Vec<LabelRow>,
     /// Where the rater's own label files of this shard lie.
     pub place: SealPlace,
     /// Closed before anything is shown.
@@ -192,9 +192,9 @@ pub enum LabelError {
 /// # Errors
 /// See [`LabelError`].
 pub fn run(mut args: LabelArgs, surface: Surface<'_>) -> Result<Ended, LabelError> {
-    only_by(&args.rater, &args.events)
+    only_by(&args.rater, &args.rows)
         .map_err(|reason| LabelError::Log { rater: args.rater.clone(), reason })?;
-    let pen = Pen::new(args.rater.clone(), last_sitting(&args.events), args.clock);
+    let pen = Pen::new(args.rater.clone(), last_sitting(&args.rows), args.clock);
     let mut history = open_shard(&mut args, &pen)?;
     seal::reconcile(&mut args.log, &mut history, &args.place, &args.rater, &pen)?;
     if args.amend.is_some() && history.seals().is_empty() {
@@ -253,26 +253,26 @@ pub fn run(mut args: LabelArgs, surface: Surface<'_>) -> Result<Ended, LabelErro
 pub fn seal(
     key: &ShardKey,
     log: &mut EventLog,
-    events: &[Event],
+    rows: Vec<LabelRow>,
     place: &SealPlace,
     clock: Clock,
 ) -> Result<Sealed, SealError> {
-    let pen = Pen::new(key.rater.clone(), last_sitting(events), clock);
-    seal::seal(log, events, key, place, &pen, clock.stamp())
+    let pen = Pen::new(key.rater.clone(), last_sitting(&rows), clock);
+    seal::seal(log, rows, key, place, &pen, clock.stamp())
 }
 
 /// How many showings have an answer or skip in a log, over all its shards; for benchmarks.
 ///
 /// # Errors
 /// An event that cannot stand where it stands.
-pub fn count_answers(events: &[Event]) -> Result<usize, String> {
-    Ok(History::fold(events)?.iter().map(History::done_count).sum())
+pub fn count_answers(rows: Vec<LabelRow>) -> Result<usize, String> {
+    Ok(History::fold(rows)?.iter().map(History::done_count).sum())
 }
 
 /// A log holds one rater's events. A file put in another's place, or a write-ahead log of another database
 /// beside it, verifies all the same: its events are just somebody else's.
-fn only_by(rater: &RaterName, events: &[Event]) -> Result<(), String> {
-    match first_of_another(rater, events) {
+fn only_by(rater: &RaterName, rows: &[LabelRow]) -> Result<(), String> {
+    match rows.iter().find(|row| row.actor != rater.as_str()) {
         None => Ok(()),
         Some(other) => Err(format!(
             "event {} is by {}",
@@ -282,13 +282,8 @@ fn only_by(rater: &RaterName, events: &[Event]) -> Result<(), String> {
     }
 }
 
-/// The first event that is not the rater's own.
-pub fn first_of_another<'a>(rater: &RaterName, events: &'a [Event]) -> Option<&'a Event> {
-    events.iter().find(|event| event.actor != rater.as_str())
-}
-
-fn last_sitting(events: &[Event]) -> u64 {
-    events.iter().map(|event| event.sitting).max().unwrap_or(0)
+fn last_sitting(rows: &[LabelRow]) -> u64 {
+    rows.iter().map(|row| row.sitting).max().unwrap_or(0)
 }
 
 fn apply(
@@ -306,7 +301,7 @@ fn apply(
 /// The shard's history: the one it has, or a new one.
 fn open_shard(args: &mut LabelArgs, pen: &Pen) -> Result<History, LabelError> {
     let fault = |reason: String| LabelError::Log { rater: args.rater.clone(), reason };
-    let histories = History::fold(&args.events).map_err(fault)?;
+    let histories = History::fold(std::mem::take(&mut args.rows)).map_err(fault)?;
     if args.read_only.is_none() {
         let wanted: std::collections::BTreeMap<String, u64> =
             histories.iter().flat_map(History::pointers).collect();

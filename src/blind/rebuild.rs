@@ -8,7 +8,7 @@ use crate::domain::shard::{RaterName, Showing};
 use crate::store::clock::Clock;
 use crate::store::event_chain::{Event, EventLog, NewEvent};
 use crate::store::label_file::{LabelFile, LabelHeader};
-use crate::store::label_schema::{Answer, LabelEvent, Opening};
+use crate::store::label_schema::{Answer, LabelEvent, LabelRow, Opening};
 
 use super::history::{Given, History};
 use super::journal::Pen;
@@ -47,10 +47,11 @@ pub struct Rebuilt {
 /// Events of somebody else or that make no sense together, or a failed write.
 pub fn rebuild(log: &mut EventLog, remains: &Remains<'_>) -> Result<Rebuilt, LabelError> {
     let fault = |reason: String| LabelError::Log { rater: remains.rater.clone(), reason };
-    only_by(remains.rater, remains.events).map_err(fault)?;
-    let mut histories = History::fold(remains.events).map_err(fault)?;
+    let rows: Vec<LabelRow> = remains.events.iter().cloned().map(LabelRow::of).collect();
+    only_by(remains.rater, &rows).map_err(fault)?;
+    let pen = Pen::new(remains.rater.clone(), last_sitting(&rows), remains.clock);
+    let mut histories = History::fold(rows).map_err(fault)?;
     log.copy(remains.events)?;
-    let pen = Pen::new(remains.rater.clone(), last_sitting(remains.events), remains.clock);
     let kept = remains.events.len() as u64;
     let said = LabelEvent::Rebuilt { kept, damage: remains.damage.to_owned() };
     log.append(&pen.event(&said), &[])?;
@@ -211,10 +212,10 @@ fn take(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::blind::Sealed;
     use crate::blind::history::tests::{answer, opening, showing};
     use crate::blind::journal::append_now;
     use crate::blind::seal::seal;
-    use crate::blind::{Sealed, seal as seal_module};
     use crate::store::label_file::SealPlace;
     use crate::store::label_schema::SCHEMA;
 
@@ -224,6 +225,10 @@ mod tests {
 
     fn clock() -> Clock {
         Clock::Fixed("2026-02-03T04:05:06Z".parse().expect("a time"))
+    }
+
+    fn rows(events: &[Event]) -> Vec<LabelRow> {
+        events.iter().cloned().map(LabelRow::of).collect()
     }
 
     /// A log with `before` answers, a seal of two showings, and one answer after it.
@@ -240,7 +245,7 @@ mod tests {
         let key = ShardKey::of(rater(), &opening(2));
         let place = SealPlace::new(folder.join("labels"), key.manifest, key.shard, rater());
         let at = "2026-02-03T05:05:06+00:00".to_owned();
-        let sealed = seal(&mut log, &events, &key, &place, &pen, at).expect("sealed");
+        let sealed = seal(&mut log, rows(&events), &key, &place, &pen, at).expect("sealed");
         let Sealed::Written { file, .. } = sealed else { panic!("written") };
         (EventLog::open_read_only(&path, &SCHEMA).expect("whole").1, *file)
     }
@@ -276,7 +281,7 @@ mod tests {
             assert_eq!(found[left].kind, "rebuilt");
             assert_eq!(rebuilt.kept, left);
             assert_eq!(rebuilt.added, 3 - left.clamp(1, 3), "{left}");
-            let history = History::fold(&found).expect("folds").remove(0);
+            let history = History::fold(rows(&found)).expect("folds").remove(0);
             assert_eq!(history.opening.order, opening(2).order);
             assert_eq!(history.seals(), [file.sha256]);
             assert_eq!(history.left_count(), 0);
@@ -288,7 +293,7 @@ mod tests {
             let place =
                 SealPlace::new(folder.path().join("labels"), key.manifest, key.shard, rater());
             let pen = Pen::new(rater(), 9, clock());
-            let sealed = seal_module::seal(&mut log, &found, &key, &place, &pen, String::new());
+            let sealed = seal(&mut log, rows(&found), &key, &place, &pen, String::new());
             assert!(matches!(sealed, Ok(Sealed::Unchanged { .. })), "{sealed:?}");
         }
     }

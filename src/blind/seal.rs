@@ -4,11 +4,11 @@
 //! still names the head of the log it was made from, and the event is added the next time.
 
 use crate::domain::shard::{RaterName, Shard};
-use crate::store::event_chain::{ChainError, Event, EventLog};
+use crate::store::event_chain::{ChainError, EventLog};
 use crate::store::label_file::{
     BlindStatus, LabelFile, LabelFileError, LabelHeader, LabelLine, SealPlace, SkippedLine,
 };
-use crate::store::label_schema::LabelEvent;
+use crate::store::label_schema::{LabelEvent, LabelRow};
 
 use super::PRODUCT;
 use super::history::{Given, History};
@@ -127,15 +127,15 @@ fn name_of(path: &std::path::Path) -> String {
 /// See [`SealError`]. Unanswered pictures are no error but an answer.
 pub(super) fn seal(
     log: &mut EventLog,
-    events: &[Event],
+    rows: Vec<LabelRow>,
     key: &super::ShardKey,
     place: &SealPlace,
     pen: &Pen,
     sealed_at: String,
 ) -> Result<Sealed, SealError> {
     let rater = &key.rater;
-    let histories = super::only_by(rater, events)
-        .and_then(|()| History::fold(events))
+    let histories = super::only_by(rater, &rows)
+        .and_then(|()| History::fold(rows))
         .map_err(|reason| SealError::Disagree { shard: key.shard, rater: rater.clone(), reason })?;
     let mut history = histories
         .into_iter()
@@ -217,6 +217,7 @@ mod tests {
     use crate::blind::history::tests::{answer, opening, showing};
     use crate::domain::label::Presence;
     use crate::store::clock::Clock;
+    use crate::store::event_chain::Access;
     use crate::store::label_schema::SCHEMA;
     use std::path::PathBuf;
 
@@ -260,13 +261,13 @@ mod tests {
 
         fn seal(&mut self) -> Result<Sealed, SealError> {
             let path = self.folder.path().join("ada.db");
-            let (_, events) = EventLog::open_read_only(&path, &SCHEMA).expect("opens");
+            let rows =
+                || EventLog::open_as(&path, &SCHEMA, Access::Read, &LabelRow::of).expect("opens").1;
             let key = ShardKey::of(rater(), &self.history.opening);
             let at = "2026-02-03T05:05:06+00:00".to_owned();
             let place = self.place();
-            let sealed = seal(&mut self.log, &events, &key, &place, &self.pen, at);
-            let (_, events) = EventLog::open_read_only(&path, &SCHEMA).expect("opens");
-            self.history = History::fold(&events).expect("folds").remove(0);
+            let sealed = seal(&mut self.log, rows(), &key, &place, &self.pen, at);
+            self.history = History::fold(rows()).expect("folds").remove(0);
             sealed
         }
 

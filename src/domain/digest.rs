@@ -23,6 +23,15 @@ pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
+/// The sha256 of `parts` one after the other.
+pub fn sha256_of_parts(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
 /// The sha256 of everything `reader` still holds.
 ///
 /// # Errors

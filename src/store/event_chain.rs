@@ -3,22 +3,23 @@
 //!
 //! `hash = sha256("flipside-event-v1" ‖ previous hash ‖ canonical(row))`, `seq` has no gaps, rows are
 //! never changed or removed. What an event means belongs to the caller. No type of the database library
-//! shows here but in [`append`] and [`read_all`], which are for callers that own a connection.
+//! shows here but in [`append`], which is for callers that own a connection.
 
 mod log;
+mod read;
 mod salvage;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use crate::domain::canonical::{Json, write_text};
-use crate::domain::digest::{ChainHead, sha256};
+use crate::domain::digest::{ChainHead, sha256_of_parts};
 use crate::domain::escape::{escape, escape_os};
 use crate::store::sqlite::SqliteError;
 
-pub use log::{EventLog, POINTER_TABLE, Pointer, PointerChange};
+pub use log::{Access, EventLog, POINTER_TABLE, Pointer, PointerChange};
 pub use salvage::{Salvage, salvage};
 
 /// Table and triggers of the log; a migration of every database that has one.
@@ -193,7 +194,7 @@ pub fn append(transaction: &Transaction<'_>, event: &NewEvent) -> rusqlite::Resu
         mono_ns,
         payload: &event.payload.to_canonical(),
     };
-    let hash = row.hash(&prev);
+    let hash = row.hash(&prev, &mut String::new());
     transaction
         .prepare_cached(
             "INSERT INTO event (seq, prev_hash, kind, actor, sitting, wall_utc, mono_ns, payload, hash)
@@ -203,93 +204,6 @@ pub fn append(transaction: &Transaction<'_>, event: &NewEvent) -> rusqlite::Resu
             seq, prev, row.kind, row.actor, sitting, row.wall_utc, mono_ns, row.payload, hash
         ])?;
     Ok(Receipt { seq: seq.unsigned_abs(), head: ChainHead::from_bytes(hash) })
-}
-
-/// Every event in order, each checked against its hash and its predecessor.
-///
-/// # Errors
-/// The database's, or the first event that does not fit.
-pub fn read_all(connection: &Connection, path: &Path) -> Result<Vec<Event>, ChainError> {
-    match read_until_fault(connection, path) {
-        (events, None) => Ok(events),
-        (_, Some(fault)) => Err(fault),
-    }
-}
-
-/// Events in order up to the first that does not fit, and why that one does not.
-pub(in crate::store) fn read_until_fault(
-    connection: &Connection,
-    path: &Path,
-) -> (Vec<Event>, Option<ChainError>) {
-    let mut events = Vec::new();
-    let fault = read_into(&mut events, connection, path).err();
-    (events, fault)
-}
-
-fn read_into(
-    events: &mut Vec<Event>,
-    connection: &Connection,
-    path: &Path,
-) -> Result<(), ChainError> {
-    let at = |error: rusqlite::Error| ChainError::Database(SqliteError::at(path, &error));
-    let mut statement = connection
-        .prepare(
-            "SELECT seq, prev_hash, kind, actor, sitting, wall_utc, mono_ns, payload, hash
-             FROM event ORDER BY seq",
-        )
-        .map_err(at)?;
-    let mut rows = statement.query([]).map_err(at)?;
-    let mut head = *EMPTY_HEAD.as_bytes();
-    while let Some(row) = rows.next().map_err(at)? {
-        let expected = events.len() as u64 + 1;
-        let broken =
-            |reason: String| ChainError::Broken { path: path.to_owned(), seq: expected, reason };
-        let event = read_row(row, expected, &head).map_err(broken)?;
-        head = *event.hash.as_bytes();
-        events.push(event);
-    }
-    Ok(())
-}
-
-fn read_row(row: &rusqlite::Row<'_>, expected: u64, head: &[u8; 32]) -> Result<Event, String> {
-    let text = |column: usize| {
-        row.get_ref(column)
-            .ok()
-            .and_then(|value| value.as_str().ok())
-            .ok_or_else(|| format!("column {column} is not text"))
-    };
-    let number = |column: usize| row.get::<_, i64>(column).map_err(|error| error.to_string());
-    let digest = |column: usize| row.get::<_, [u8; 32]>(column).map_err(|error| error.to_string());
-    let fields = Row {
-        seq: number(0)?,
-        kind: text(2)?,
-        actor: text(3)?,
-        sitting: number(4)?,
-        wall_utc: text(5)?,
-        mono_ns: number(6)?,
-        payload: text(7)?,
-    };
-    if u64::try_from(fields.seq) != Ok(expected) {
-        return Err(format!("found event {} in its place", fields.seq));
-    }
-    if digest(1)? != *head {
-        return Err("it follows another event than the one before it".to_owned());
-    }
-    let hash = digest(8)?;
-    if fields.hash(head) != hash {
-        return Err("its content is not what its hash says".to_owned());
-    }
-    let payload = Json::parse(fields.payload.as_bytes()).map_err(|error| error.reason)?;
-    Ok(Event {
-        seq: expected,
-        kind: fields.kind.to_owned(),
-        actor: fields.actor.to_owned(),
-        sitting: fields.sitting.unsigned_abs(),
-        wall_utc: fields.wall_utc.to_owned(),
-        mono_ns: fields.mono_ns.unsigned_abs(),
-        payload,
-        hash: ChainHead::from_bytes(hash),
-    })
 }
 
 /// What is hashed.
@@ -304,31 +218,27 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    fn hash(&self, prev: &[u8; 32]) -> [u8; 32] {
-        let canonical = self.canonical();
-        let mut bytes = Vec::with_capacity(64 + canonical.len());
-        bytes.extend_from_slice(b"flipside-event-v1");
-        bytes.extend_from_slice(prev);
-        bytes.extend_from_slice(canonical.as_bytes());
-        sha256(&bytes)
+    /// `text` is room to write in.
+    fn hash(&self, prev: &[u8; 32], text: &mut String) -> [u8; 32] {
+        text.clear();
+        self.write_canonical(text);
+        sha256_of_parts(&[b"flipside-event-v1", prev, text.as_bytes()])
     }
 
     /// Canonical JSON of the row: keys sorted, the payload's canonical text as it stands.
-    fn canonical(&self) -> String {
-        let mut out = String::with_capacity(256 + self.payload.len());
+    fn write_canonical(&self, out: &mut String) {
         out.push_str("{\"actor\":");
-        write_text(&mut out, self.actor);
+        write_text(out, self.actor);
         out.push_str(",\"kind\":");
-        write_text(&mut out, self.kind);
+        write_text(out, self.kind);
         // Writing to a String cannot fail.
         let _ = write!(
             out,
             ",\"mono_ns\":{},\"payload\":{},\"seq\":{},\"sitting\":{},\"wall_utc\":",
             self.mono_ns, self.payload, self.seq, self.sitting
         );
-        write_text(&mut out, self.wall_utc);
+        write_text(out, self.wall_utc);
         out.push('}');
-        out
     }
 }
 
@@ -348,16 +258,15 @@ mod tests {
             mono_ns: 17,
             payload: "{\"say\":\"a \\\"b\\\"\"}",
         };
+        let mut text = String::new();
+        row.write_canonical(&mut text);
         assert_eq!(
-            row.canonical(),
+            text,
             r#"{"actor":"ada","kind":"answer","mono_ns":17,"payload":{"say":"a \"b\""},"seq":1,"sitting":1,"wall_utc":"2026-02-03T04:05:06+00:00"}"#
         );
-        assert!(
-            Json::parse(row.canonical().as_bytes()).expect("JSON").to_canonical()
-                == row.canonical()
-        );
+        assert!(Json::parse(text.as_bytes()).expect("JSON").to_canonical() == text);
         assert_eq!(
-            ChainHead::from_bytes(row.hash(&[0; 32])).to_hex(),
+            ChainHead::from_bytes(row.hash(&[0; 32], &mut text)).to_hex(),
             "abc6fe3248b6fc95055a709912085b30b04277e65936c64f69bba0d82cb5e2f8"
         );
     }

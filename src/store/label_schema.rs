@@ -122,6 +122,30 @@ pub enum LabelEvent {
     Other,
 }
 
+/// An event of a rater's log with its meaning, which takes a small part of the room its payload does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LabelRow {
+    /// Its place in the log.
+    pub seq: u64,
+    /// Who did it.
+    pub actor: String,
+    /// In which stretch of work.
+    pub sitting: u64,
+    /// When. UTC, RFC 3339.
+    pub wall_utc: String,
+    /// What it means; or why that cannot be told, see [`LabelEvent::from_event`].
+    pub meaning: Result<LabelEvent, String>,
+}
+
+impl LabelRow {
+    /// Reads an event of the log.
+    pub fn of(event: Event) -> Self {
+        let meaning = LabelEvent::from_event(&event);
+        let Event { seq, actor, sitting, wall_utc, .. } = event;
+        Self { seq, actor, sitting, wall_utc, meaning }
+    }
+}
+
 fn text(value: impl ToString) -> Json {
     Json::Text(value.to_string())
 }

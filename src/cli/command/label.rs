@@ -13,10 +13,10 @@ use crate::cli::output::{self, Outcome};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::shard::{PlannedFixture, RaterName, Shard, ShardPlan};
 use crate::domain::taxonomy::Taxonomy;
-use crate::store::event_chain::{ChainError, Event, EventLog};
+use crate::store::event_chain::{Access, ChainError, EventLog};
 use crate::store::fixtures::FixtureSet;
 use crate::store::label_file::{Confinement, SealPlace};
-use crate::store::label_schema::{Opening, SCHEMA};
+use crate::store::label_schema::{LabelRow, Opening, SCHEMA};
 use crate::store::lock::{Lock, LockError, Owner};
 use crate::store::place::{self, NetworkDisk, file_system_of};
 use crate::store::sandbox::Sandbox;
@@ -95,7 +95,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         place: plan.place(&workspace, &args.rater),
         opening,
         log: desk.log,
-        events: desk.events,
+        rows: desk.rows,
         sandbox,
         read_only: desk.read_only.clone(),
         amend: args.amend.clone(),
@@ -272,7 +272,7 @@ pub(super) fn open_fixtures(workspace: &Workspace) -> anyhow::Result<FixtureSet>
 /// A rater's log, locked and open.
 pub(super) struct Desk {
     pub(super) log: EventLog,
-    pub(super) events: Vec<Event>,
+    pub(super) rows: Vec<LabelRow>,
     /// Why it is open for reading only.
     pub(super) read_only: Option<String>,
     /// The files it consists of.
@@ -292,36 +292,31 @@ impl Desk {
         let files =
             ["", "-wal", "-shm"].map(|end| folder.join(format!("{rater}.db{end}"))).to_vec();
         let lock_path = folder.join(format!("{rater}.lock"));
-        let reading = |reason: String, copy: bool| -> anyhow::Result<Self> {
+        let open = |access| EventLog::open_as(&path, &SCHEMA, access, &LabelRow::of);
+        let reading = |reason: String, access: Access| -> anyhow::Result<Self> {
             if !path.exists() {
                 bail!("{} does not exist, and {reason}", escape_os(path.as_os_str()));
             }
-            let (log, events) = if copy {
-                EventLog::open_copy(&path, &SCHEMA)?
-            } else {
-                EventLog::open_read_only(&path, &SCHEMA)?
-            };
+            let (log, rows) = open(access)?;
             let files = files.clone();
-            Ok(Self { log, events, read_only: Some(reason), files, _lock: None })
+            Ok(Self { log, rows, read_only: Some(reason), files, _lock: None })
         };
         let lock = match Lock::acquire(&lock_path, &Owner::this_process(globals.clock.stamp())) {
             Ok(lock) => lock,
             Err(LockError::Held { owner, .. }) => {
                 let owner =
                     owner.map_or_else(|| "another process".to_owned(), |owner| owner.to_string());
-                return reading(format!("{owner} labels as {rater}"), false);
+                return reading(format!("{owner} labels as {rater}"), Access::Read);
             }
             Err(LockError::Failed { source, .. }) if is_read_only(&source) => {
-                return reading("the workspace is read-only".to_owned(), true);
+                return reading("the workspace is read-only".to_owned(), Access::Copy);
             }
             Err(error) => return Err(error.into()),
         };
-        match EventLog::open(&path, &SCHEMA) {
-            Ok((log, events)) => {
-                Ok(Self { log, events, read_only: None, files, _lock: Some(lock) })
-            }
+        match open(Access::Write) {
+            Ok((log, rows)) => Ok(Self { log, rows, read_only: None, files, _lock: Some(lock) }),
             Err(ChainError::Database(SqliteError::ReadOnly { .. })) => {
-                reading("the workspace is read-only".to_owned(), true)
+                reading("the workspace is read-only".to_owned(), Access::Copy)
             }
             Err(error) if error.is_damage() => bail!(
                 "{error}; it is left as it is, and `flipside labels --rebuild {rater}` makes a new log from what can still be read and from sealed files"

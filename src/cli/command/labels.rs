@@ -70,7 +70,8 @@ fn rebuild(rater: &RaterName, workspace: &Workspace, globals: &Globals) -> anyho
     let there = path.exists();
     let (events, damage) = if there {
         let left = salvage(&path, &SCHEMA);
-        let other = blind::first_of_another(rater, &left.events).map(|event| {
+        let other = left.events.iter().find(|event| event.actor != rater.as_str());
+        let other = other.map(|event| {
             (event.seq, format!("event {} is by {}", event.seq, escape(&event.actor)))
         });
         match (left.fault, other) {

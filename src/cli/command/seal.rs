@@ -44,7 +44,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     }
     let place = plan.place(&workspace, &args.rater);
     let key = plan.key(&args.rater);
-    let sealed = blind::seal(&key, &mut desk.log, &desk.events, &place, globals.clock)?;
+    let sealed = blind::seal(&key, &mut desk.log, desk.rows, &place, globals.clock)?;
     match sealed {
         Sealed::Written { path, file } => {
             output::result(&said(args, "sealed", &path, &file))?;

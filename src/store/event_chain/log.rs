@@ -9,7 +9,8 @@ use crate::domain::digest::ChainHead;
 use crate::store::failpoint;
 use crate::store::sqlite::{self, Schema, SqliteError};
 
-use super::{CLOCK_REGRESSED, ChainError, EMPTY_HEAD, Event, NewEvent, Receipt, append, read_all};
+use super::read::read;
+use super::{CLOCK_REGRESSED, ChainError, EMPTY_HEAD, Event, NewEvent, Receipt, append};
 
 /// How far the clock may go back without a word, in seconds.
 const CLOCK_TOLERANCE: i64 = 2;
@@ -44,6 +45,18 @@ CREATE TABLE current (
     seq INTEGER NOT NULL REFERENCES event (seq)
 ) STRICT, WITHOUT ROWID;
 ";
+
+/// How a log is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To append to; made when it is not there.
+    Write,
+    /// To read.
+    Read,
+    /// To read where nothing can be written, not even the lock a reader needs, so that nobody else writes
+    /// either: what is opened is a copy.
+    Copy,
+}
 
 /// A log with its pointer table. Owns the connection; there is one per process.
 #[derive(Debug)]
@@ -85,7 +98,7 @@ impl EventLog {
     /// # Errors
     /// A database that cannot be used, or a chain that does not hold.
     pub fn open(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
-        Self::with(sqlite::open(path, schema)?, path, true, None)
+        Self::open_as(path, schema, Access::Write, &|event| event)
     }
 
     /// Opens an existing log for reading.
@@ -93,36 +106,40 @@ impl EventLog {
     /// # Errors
     /// Likewise.
     pub fn open_read_only(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
-        Self::with(sqlite::open_read_only(path, schema)?, path, false, None)
+        Self::open_as(path, schema, Access::Read, &|event| event)
     }
 
-    /// Opens a copy of a log that lies where nothing can be written, not even the lock a reader needs. So
-    /// nobody else is writing to it either.
+    /// Opens a log, and gives what `meaning` makes of each of its events. A long log's events take more
+    /// room than what most callers need of them, and making that is shared out among threads.
     ///
     /// # Errors
     /// Likewise, or it cannot be copied.
-    pub fn open_copy(path: &Path, schema: &Schema) -> Result<(Self, Vec<Event>), ChainError> {
-        let (folder, copy) = copy_aside(path)?;
-        Self::with(sqlite::open(&copy, schema)?, path, false, Some(folder))
-    }
-
-    fn with(
-        connection: Connection,
+    pub fn open_as<T: Send>(
         path: &Path,
-        writable: bool,
-        copy: Option<tempfile::TempDir>,
-    ) -> Result<(Self, Vec<Event>), ChainError> {
-        let events = read_all(&connection, path)?;
+        schema: &Schema,
+        access: Access,
+        meaning: &(impl Fn(Event) -> T + Sync),
+    ) -> Result<(Self, Vec<T>), ChainError> {
+        let (connection, copy) = match access {
+            Access::Write => (sqlite::open(path, schema)?, None),
+            Access::Read => (sqlite::open_read_only(path, schema)?, None),
+            Access::Copy => {
+                let (folder, copy) = copy_aside(path)?;
+                (sqlite::open(&copy, schema)?, Some(folder))
+            }
+        };
+        let reading = read(&connection, path, meaning);
+        let last = reading.end?;
         let log = Self {
             connection,
             path: path.to_owned(),
-            last_wall: events.last().and_then(|event| event.wall_utc.parse().ok()),
-            head: events.last().map_or(EMPTY_HEAD, |event| event.hash),
-            length: events.len() as u64,
-            writable,
+            last_wall: last.as_ref().and_then(|last| last.wall_utc.parse().ok()),
+            head: last.map_or(EMPTY_HEAD, |last| last.head),
+            length: reading.meanings.len() as u64,
+            writable: access == Access::Write,
             _copy: copy,
         };
-        Ok((log, events))
+        Ok((log, reading.meanings))
     }
 
     /// Hash of the newest event.
@@ -410,7 +427,7 @@ mod tests {
         log.append(&early, &[]).expect("kept");
         let same = NewEvent { wall_utc: "2026-02-02T04:05:05+00:00".to_owned(), ..event("three") };
         log.append(&same, &[]).expect("kept");
-        let events = read_all(&log.connection, &log.path).expect("whole");
+        let events = read(&log.connection, &log.path, &|event| event).meanings;
         let kinds: Vec<&str> = events.iter().map(|event| event.kind.as_str()).collect();
         assert_eq!(kinds, ["answer", CLOCK_REGRESSED, "answer", "answer"]);
         assert_eq!(events[1].payload.get("seconds").and_then(Json::as_i64), Some(86_400));

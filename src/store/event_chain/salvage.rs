@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::store::sqlite::{self, Schema};
 
 use super::log::copy_aside;
-use super::{ChainError, Event, EventLog, read_until_fault};
+use super::read::read;
+use super::{ChainError, Event, EventLog};
 
 /// What is left of a log.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub fn salvage(path: &Path, schema: &Schema) -> Salvage {
 fn rescued(path: &Path) -> Result<Vec<Event>, ChainError> {
     let (_folder, copy) = copy_aside(path)?;
     let connection = sqlite::open_unchecked(&copy)?;
-    Ok(read_until_fault(&connection, path).0)
+    Ok(read(&connection, path, &|event| event).meanings)
 }
 
 #[cfg(test)]

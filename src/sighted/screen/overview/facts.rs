@@ -18,8 +18,8 @@ use crate::sighted::record::signoff_store::SignOffStore;
 use crate::sighted::review::material::comparison_id;
 use crate::sighted::runs::verdicts;
 use crate::sighted::score::gather::files_in;
-use crate::store::event_chain::{Event, EventLog};
-use crate::store::label_schema::{LabelEvent, SCHEMA};
+use crate::store::event_chain::{Access, EventLog};
+use crate::store::label_schema::{LabelEvent, LabelRow, SCHEMA};
 use crate::store::workspace::Workspace;
 
 /// One artifact of the configuration.
@@ -286,8 +286,9 @@ fn shards(workspace: &Workspace) -> Vec<ShardFact> {
     for path in files {
         let rater = path.file_stem().and_then(|stem| stem.to_str()?.parse::<RaterName>().ok());
         let Some(rater) = rater else { continue };
-        let Ok((_, events)) = EventLog::open_read_only(&path, &SCHEMA) else { continue };
-        for (shard, answered, of, sealed) in count_answers(&events) {
+        let log = EventLog::open_as(&path, &SCHEMA, Access::Read, &LabelRow::of);
+        let Ok((_, rows)) = log else { continue };
+        for (shard, answered, of, sealed) in count_answers(rows) {
             found
                 .entry((shard.of, shard.index))
                 .or_insert_with(|| ShardFact { shard, raters: Vec::new() })
@@ -299,7 +300,7 @@ fn shards(workspace: &Workspace) -> Vec<ShardFact> {
 }
 
 /// How many showings of each shard have an answer that counts. What was answered is not looked at.
-fn count_answers(events: &[Event]) -> Vec<(Shard, usize, usize, bool)> {
+fn count_answers(rows: Vec<LabelRow>) -> Vec<(Shard, usize, usize, bool)> {
     struct Progress {
         shard: Shard,
         of: usize,
@@ -308,9 +309,9 @@ fn count_answers(events: &[Event]) -> Vec<(Shard, usize, usize, bool)> {
         sealed: bool,
     }
     let mut shards: BTreeMap<u64, Progress> = BTreeMap::new();
-    for event in events {
-        let Ok(meant) = LabelEvent::from_event(event) else { continue };
-        match meant {
+    for LabelRow { seq, meaning, .. } in rows {
+        let Ok(meaning) = meaning else { continue };
+        match meaning {
             LabelEvent::Open(opening) => {
                 let progress = Progress {
                     shard: opening.shard,
@@ -319,16 +320,16 @@ fn count_answers(events: &[Event]) -> Vec<(Shard, usize, usize, bool)> {
                     undone: BTreeMap::new(),
                     sealed: false,
                 };
-                shards.insert(event.seq, progress);
+                shards.insert(seq, progress);
             }
             LabelEvent::Answer { opening, answer } => {
                 if let Some(progress) = shards.get_mut(&opening) {
-                    progress.active.insert(event.seq, answer.showing);
+                    progress.active.insert(seq, answer.showing);
                 }
             }
             LabelEvent::Skip { opening, showing, .. } => {
                 if let Some(progress) = shards.get_mut(&opening) {
-                    progress.active.insert(event.seq, showing);
+                    progress.active.insert(seq, showing);
                 }
             }
             LabelEvent::Undo { opening, target } => {
