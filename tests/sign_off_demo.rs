@@ -182,7 +182,7 @@ fn from_real_outputs_to_a_gate_that_names_what_changed() {
     assert_eq!(code, 0, "{stdout}");
     let (code, answer) = gate(&[]);
     assert_eq!(code, 0, "{answer}");
-    the_page_says_it_all(root);
+    the_page_says_it_all(root, trusted);
 
     let record = only(root, "records", ".json");
     let label_folder = fs::read_dir(root.join("labels")).expect("listing");
@@ -256,14 +256,19 @@ fn from_real_outputs_to_a_gate_that_names_what_changed() {
 }
 
 /// One self-contained page, the same bytes each time, with every part of the evidence.
-fn the_page_says_it_all(root: &Path) {
-    let page = || {
-        let (code, page, stderr) = run(root, root, &["report", "--html", "-"]);
+fn the_page_says_it_all(root: &Path, trusted: &[&str]) {
+    let page = |more: &[&str]| {
+        let (code, page, stderr) = run(root, root, &[&["report", "--html", "-"], more].concat());
         assert_eq!(code, 0, "{stderr}");
         page
     };
-    let once = page();
-    assert!(once == page(), "the same evidence gives the same bytes");
+    let once = page(&[]);
+    assert!(once == page(&[]), "the same evidence gives the same bytes");
+    if !trusted.is_empty() {
+        assert!(once.contains("whose key it is was NOT checked"), "nobody said who may sign");
+        let checked = page(trusted);
+        assert!(checked.contains("olga, key SHA256:") && checked.contains(": verified"), "by name");
+    }
     for part in [
         "Decision: <strong>accept</strong>",
         "inside the limits of the pilot",

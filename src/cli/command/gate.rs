@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use super::Globals;
-use super::record::{of_workspace, say};
-use super::verify::TrustArgs;
+use super::record::{SignersArgs, of_workspace, say};
 use crate::cli::output::Outcome;
 use crate::sighted::entry::record::{GateRequest, ask_gate};
 
@@ -18,7 +17,7 @@ pub struct Args {
     #[arg(long, value_name = "T")]
     threshold: Option<f64>,
     #[command(flatten)]
-    trust: TrustArgs,
+    signers: SignersArgs,
     /// Do not hash the pictures
     #[arg(long)]
     no_pictures: bool,
@@ -36,8 +35,9 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     let request = GateRequest {
         artifact: args.artifact.clone(),
         threshold: args.threshold,
-        trust: args.trust.files(&globals.clock.stamp())?,
+        signers: args.signers.question(),
         pictures: !args.no_pictures,
+        now: globals.clock.stamp(),
     };
-    say(&ask_gate(&places, &request), args.json)
+    say(&ask_gate(&places, &request)?, args.json)
 }

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use super::Globals;
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::escape;
-use crate::sighted::entry::record::{self, Answer, RecordPlaces, Verdict};
+use crate::sighted::entry::record::{self, Answer, RecordPlaces, SignersQuestion, Verdict};
 use crate::sighted::entry::sign::{NewRecordRequest, RecordStatement, new_record};
 use crate::store::workspace::Workspace;
 
@@ -235,4 +235,34 @@ pub(super) fn say(answer: &Answer, json: bool) -> anyhow::Result<Outcome> {
         Verdict::No => Outcome::No,
         Verdict::CannotTell => Outcome::Unanswered,
     })
+}
+
+/// Who may sign.
+#[derive(Debug, clap::Args)]
+pub(super) struct SignersArgs {
+    /// Check signatures against this allowed-signers file of ssh-keygen
+    #[arg(long, value_name = "FILE")]
+    allowed_signers: Option<PathBuf>,
+    /// Keys that no longer count, as ssh-keygen lists them
+    #[arg(long, value_name = "FILE", requires = "allowed_signers")]
+    revoked: Option<PathBuf>,
+    /// Check signatures against this root of trust: who may sign, how many must, until when
+    #[arg(long, value_name = "FILE", conflicts_with = "allowed_signers")]
+    trust: Option<PathBuf>,
+    /// Folder of its later versions, each signed by enough keys of the one before and of its own
+    /// [default: where the root of trust lies]
+    #[arg(long, value_name = "DIR", requires = "trust")]
+    trust_updates: Option<PathBuf>,
+}
+
+impl SignersArgs {
+    /// As the program asks it.
+    pub(super) fn question(&self) -> SignersQuestion {
+        SignersQuestion {
+            allowed_signers: self.allowed_signers.clone(),
+            revoked: self.revoked.clone(),
+            trust: self.trust.clone(),
+            trust_updates: self.trust_updates.clone(),
+        }
+    }
 }

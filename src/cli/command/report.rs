@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Globals;
+use super::record::SignersArgs;
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::escape_os;
 use crate::sighted::entry::export::{ReportQuestion, documents};
@@ -42,6 +43,8 @@ pub struct Args {
     /// Most changes shown one by one
     #[arg(long, value_name = "N", default_value_t = 300)]
     most_changes: usize,
+    #[command(flatten)]
+    signers: SignersArgs,
 }
 
 /// Runs the command.
@@ -57,6 +60,8 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         manifest: args.manifest.clone(),
         pictures: !args.no_pictures,
         most_changes: args.most_changes,
+        signers: args.signers.question(),
+        now: globals.clock.stamp(),
     };
     let made = documents(&question, workspace.as_ref())?;
     for note in &made.notes {

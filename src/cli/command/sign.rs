@@ -46,6 +46,9 @@ pub struct Args {
     /// Sign under this root of trust; its version becomes part of what is signed
     #[arg(long, value_name = "FILE", requires = "key")]
     trust: Option<PathBuf>,
+    /// Folder of its later versions [default: where the root of trust lies]
+    #[arg(long, value_name = "DIR", requires = "trust")]
+    trust_updates: Option<PathBuf>,
     /// Put one more key to the standing sign-off whose id begins like this, and decide nothing
     #[arg(long, value_name = "ID", requires = "key", conflicts_with_all = ["alongside", "supersedes", "trust"])]
     cosign: Option<String>,
@@ -100,6 +103,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         supersedes: args.supersedes.clone(),
         alongside: args.alongside,
         trust: args.trust.clone(),
+        trust_updates: args.trust_updates.clone(),
         method: method.to_owned(),
         now: globals.clock.stamp(),
     };

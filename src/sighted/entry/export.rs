@@ -12,15 +12,16 @@ use crate::media::limits::LIMITS;
 use crate::sighted::decision::foreign_report::ForeignReport;
 use crate::sighted::decision::report::read::{AnyReport, read_any};
 use crate::sighted::decision::report::{Item, ParityReport};
+use crate::sighted::entry::record::SignersQuestion;
 use crate::sighted::entry::score::{ScoreQuestion, resolve_places};
-use crate::sighted::export::build::{Sources, dossier};
+use crate::sighted::export::build::{Decided, Sources, dossier};
 use crate::sighted::export::dossier::Dossier;
 use crate::sighted::export::{foreign, html, markdown, wire};
 use crate::sighted::labels::agreement::agreement;
 use crate::sighted::labels::{Sealed, read_folder};
 use crate::sighted::record::registry::{Entry, Registry, read_bounded};
 use crate::sighted::record::release::same_point;
-use crate::sighted::record::signoff::SignOff;
+use crate::sighted::record::signature::signatures;
 use crate::sighted::record::signoff_store::SignOffStore;
 use crate::sighted::review::material::Material;
 use crate::sighted::review::verdict::{ItemKey, Ledger};
@@ -48,6 +49,10 @@ pub struct ReportQuestion {
     pub pictures: bool,
     /// Most changes shown one by one.
     pub most_changes: usize,
+    /// Who may sign; without it, whose key a signature is of is not asked.
+    pub signers: SignersQuestion,
+    /// Now: UTC, whole seconds.
+    pub now: String,
 }
 
 /// The document in every form.
@@ -111,12 +116,16 @@ pub fn documents(
             && same_point(entry.record.identity.confidence, point)
     });
     let standing: Vec<_> = signoffs.standing().map(|stored| stored.signoff.id).collect();
-    let mut about: Vec<(&SignOff, bool)> = signoffs
+    let trust = question.signers.answer(&question.now)?;
+    let mut about: Vec<Decided<'_>> = signoffs
         .all
         .iter()
-        .map(|stored| &stored.signoff)
-        .filter(|signoff| signoff.evidence.report.hash == report_hash)
-        .map(|signoff| (signoff, standing.contains(&signoff.id)))
+        .filter(|stored| stored.signoff.evidence.report.hash == report_hash)
+        .map(|stored| Decided {
+            signoff: &stored.signoff,
+            standing: standing.contains(&stored.signoff.id),
+            signatures: signatures(stored, trust.as_ref()),
+        })
         .collect();
     about.reverse();
     let files = picture_files(question, workspace, &report)?;

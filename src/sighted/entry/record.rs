@@ -10,8 +10,8 @@ use crate::sighted::record::limits::Holds;
 use crate::sighted::record::present;
 use crate::sighted::record::registry::{Entry, Listing, Registry};
 use crate::sighted::record::signoff_store::{SignOffStore, SignOffs, StoredSignOff};
-use crate::sighted::record::ssh::Trust;
-use crate::sighted::record::trust::TrustRoot;
+use crate::sighted::record::ssh::SignerLists;
+use crate::sighted::record::trust::Trust;
 use crate::sighted::record::verify::{self, Check, Status};
 
 /// What the program found.
@@ -55,39 +55,32 @@ pub struct RecordPlaces {
 
 /// Who may sign, when signatures are to be checked.
 #[derive(Debug, Clone, Default)]
-pub struct TrustFiles {
+pub struct SignersQuestion {
     /// Allowed signers, in the format of `ssh-keygen`.
     pub allowed_signers: Option<PathBuf>,
     /// Revoked keys.
     pub revoked: Option<PathBuf>,
-    /// Different people whose keys must have signed; 0 and 1 are one.
-    pub signatures: usize,
-    /// Of the root of trust these come from.
-    pub version: Option<u64>,
+    /// A root of trust instead of both.
+    pub trust: Option<PathBuf>,
+    /// Folder of its later versions; without it, the one it lies in.
+    pub trust_updates: Option<PathBuf>,
 }
 
-impl TrustFiles {
-    /// From a root of trust that holds at `now`.
+impl SignersQuestion {
+    /// Whom to trust at `now`; nobody was named when it is `None`.
     ///
     /// # Errors
-    /// It cannot be read, is none, or has expired.
-    pub fn of_root(path: &Path, now: &str) -> anyhow::Result<Self> {
-        let root = TrustRoot::read(path, now)?;
-        Ok(Self {
-            allowed_signers: Some(root.allowed_signers),
-            revoked: root.revoked,
-            signatures: root.signatures,
-            version: Some(root.version),
-        })
-    }
-
-    fn as_trust(&self) -> Option<Trust<'_>> {
-        let allowed_signers = self.allowed_signers.as_deref()?;
-        Some(Trust {
-            signatures: self.signatures.max(1),
-            version: self.version,
-            ..Trust::of(allowed_signers, self.revoked.as_deref())
-        })
+    /// A file is missing, or the root of trust is none that holds.
+    pub(super) fn answer(&self, now: &str) -> anyhow::Result<Option<Trust>> {
+        if let Some(root) = &self.trust {
+            return Ok(Some(Trust::of_root(root, self.trust_updates.as_deref(), now)?));
+        }
+        for file in self.allowed_signers.iter().chain(&self.revoked) {
+            anyhow::ensure!(file.is_file(), "{}: no such file", escape_os(file.as_os_str()));
+        }
+        let revoked = self.revoked.clone();
+        let lists = self.allowed_signers.clone().map(|allowed| SignerLists { allowed, revoked });
+        Ok(lists.map(Trust::of_lists))
     }
 }
 
@@ -159,11 +152,7 @@ fn check_one(file: &Path, root: Option<&Path>, identity_only: bool) -> anyhow::R
     let mut checks = verify::check_file(&entry);
     if !identity_only {
         let root = root.or_else(|| folder.parent()).unwrap_or(folder);
-        let trust = TrustFiles::default();
-        checks.extend(verify::check_evidence(
-            &entry.record,
-            &means(root, None, trust.as_trust(), true),
-        ));
+        checks.extend(verify::check_evidence(&entry.record, &means(root, None, None, true)));
     }
     Ok(checks)
 }
@@ -174,18 +163,21 @@ pub struct VerifyRequest {
     /// A prefix of a sign-off's or a record's id, a version or a model's name; everything without it.
     pub wanted: Option<String>,
     /// Who may sign.
-    pub trust: TrustFiles,
+    pub signers: SignersQuestion,
     /// Whether pictures are hashed too.
     pub pictures: bool,
+    /// Now: UTC, whole seconds.
+    pub now: String,
 }
 
 /// Hashes again everything that standing sign-offs name, and what records without one name.
 ///
 /// # Errors
-/// The folder or its index cannot be read.
+/// The folder, its index or who may sign cannot be read.
 pub fn verify_all(places: &RecordPlaces, request: &VerifyRequest) -> anyhow::Result<Answer> {
     let (listing, signoffs) = read(places)?;
-    let means = means(&places.root, None, request.trust.as_trust(), request.pictures);
+    let trust = request.signers.answer(&request.now)?;
+    let means = means(&places.root, None, trust.as_ref(), request.pictures);
     let wanted = |entry: Option<&Entry>, id: &str| {
         request.wanted.as_deref().is_none_or(|wanted| {
             (wanted.len() >= 4 && id.starts_with(wanted))
@@ -280,15 +272,20 @@ pub struct GateRequest {
     /// Only sign-offs at this operating point count.
     pub threshold: Option<f64>,
     /// Who may sign.
-    pub trust: TrustFiles,
+    pub signers: SignersQuestion,
     /// Whether pictures are hashed too.
     pub pictures: bool,
+    /// Now: UTC, whole seconds.
+    pub now: String,
 }
 
 /// Asks the gate. A folder that cannot be read is no answer, not an error.
-pub fn ask_gate(places: &RecordPlaces, request: &GateRequest) -> Answer {
-    let means =
-        means(&places.root, Some(&request.artifact), request.trust.as_trust(), request.pictures);
+///
+/// # Errors
+/// Who may sign cannot be read.
+pub fn ask_gate(places: &RecordPlaces, request: &GateRequest) -> anyhow::Result<Answer> {
+    let trust = request.signers.answer(&request.now)?;
+    let means = means(&places.root, Some(&request.artifact), trust.as_ref(), request.pictures);
     let signoffs = SignOffStore::at(&places.signoffs).list();
     let answer = match Registry::at(&places.records).list() {
         Ok(listing) => gate::ask(&request.artifact, request.threshold, &signoffs, &listing, &means),
@@ -303,7 +300,7 @@ pub fn ask_gate(places: &RecordPlaces, request: &GateRequest) -> Answer {
         Holds::No => Verdict::No,
         Holds::CannotTell => Verdict::CannotTell,
     };
-    Answer::new(verdict, present::gate_text(&answer), &present::gate_json(&answer))
+    Ok(Answer::new(verdict, present::gate_text(&answer), &present::gate_json(&answer)))
 }
 
 fn read(places: &RecordPlaces) -> anyhow::Result<(Listing, SignOffs)> {

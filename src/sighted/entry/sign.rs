@@ -14,9 +14,10 @@ use crate::sighted::record::cosign;
 use crate::sighted::record::make::{self, ReportSource, Stated, StatedTarget};
 use crate::sighted::record::registry::{Registry, RegistryFault, Stored, read_bounded};
 use crate::sighted::record::release::Role;
-use crate::sighted::record::signing::{self, Person, Request};
+use crate::sighted::record::signing::{self, Request};
 use crate::sighted::record::signoff::Product;
-use crate::sighted::record::trust::TrustRoot;
+use crate::sighted::record::statement::Person;
+use crate::sighted::record::trust::Trust;
 use crate::sighted::record::verify::hash_file;
 use crate::sighted::score::gather::{Places, files_in, shown};
 use crate::store::workspace::{PRODUCT, Workspace};
@@ -224,6 +225,8 @@ pub struct SignQuestion {
     pub alongside: bool,
     /// Root of trust that is signed under.
     pub trust: Option<PathBuf>,
+    /// Folder of its later versions; without it, the one it lies in.
+    pub trust_updates: Option<PathBuf>,
     /// How the operating point was chosen, in a word.
     pub method: String,
     /// Now: UTC, whole seconds.
@@ -256,8 +259,8 @@ pub fn sign(
         None => workspace.resolve(&config.compare.sidecar),
     };
     let taxonomy = config.labels.as_ref().map(|labels| workspace.resolve(&labels.taxonomy));
-    let trust = question.trust.as_deref().map(|path| TrustRoot::read(path, &question.now));
-    let trust_version = trust.transpose()?.map(|root| root.version);
+    let updates = question.trust_updates.as_deref();
+    let trust = question.trust.as_deref().map(|root| Trust::of_root(root, updates, &question.now));
     let request = Request {
         root: workspace.root.clone(),
         records: workspace.records_dir(),
@@ -285,7 +288,7 @@ pub fn sign(
         method: question.method.clone(),
         now: question.now.clone(),
         product: product(),
-        trust_version,
+        trust: trust.transpose()?,
     };
     let written = signing::sign(&request, &mut Voice(talk))?;
     Ok(signed_answer(&written, &workspace.root))

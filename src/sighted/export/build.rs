@@ -15,6 +15,7 @@ use crate::sighted::decision::report::{
 };
 use crate::sighted::record::present::limits_text;
 use crate::sighted::record::registry::Entry;
+use crate::sighted::record::signature::Signature;
 use crate::sighted::record::signoff::SignOff;
 use crate::sighted::score::claim::Claim;
 use crate::sighted::score::compute::{Score, SubsetScore};
@@ -46,8 +47,8 @@ pub(in crate::sighted) struct Sources<'a> {
     pub score: Option<&'a Score>,
     /// The record about the candidate at this point.
     pub record: Option<&'a Entry>,
-    /// Decisions about the candidate; the flag says that no later one takes its place.
-    pub signoffs: &'a [(&'a SignOff, bool)],
+    /// Decisions about the candidate.
+    pub signoffs: &'a [Decided<'a>],
     /// A fixture's picture, upright, by its id.
     pub picture: &'a PictureOf<'a>,
     /// What reviewers said of an item, in words.
@@ -56,6 +57,16 @@ pub(in crate::sighted) struct Sources<'a> {
     pub agreement: &'a [(String, String)],
     /// Most changes shown as cards.
     pub most_changes: usize,
+}
+
+/// A decision and how it stands.
+pub(in crate::sighted) struct Decided<'a> {
+    /// What was decided.
+    pub signoff: &'a SignOff,
+    /// Whether no later one takes its place.
+    pub standing: bool,
+    /// Who put a key to it.
+    pub signatures: Vec<Signature>,
 }
 
 /// A fixture's picture, upright, by its id; or why there is none.
@@ -98,11 +109,7 @@ pub(in crate::sighted) fn dossier(sources: &Sources<'_>) -> Dossier {
         }),
         circumstances: circumstances(report),
         record: sources.record.map(record_facts).unwrap_or_default(),
-        signoffs: sources
-            .signoffs
-            .iter()
-            .map(|(signoff, on)| signoff_block(signoff, *on))
-            .collect(),
+        signoffs: sources.signoffs.iter().map(signoff_block).collect(),
         left_out: left_out(extension, sources.score),
         evidence: evidence(sources),
     }
@@ -498,7 +505,8 @@ pub(super) fn record_facts(entry: &Entry) -> Vec<Fact> {
     ]
 }
 
-fn signoff_block(signoff: &SignOff, standing: bool) -> SignOffBlock {
+fn signoff_block(decided: &Decided<'_>) -> SignOffBlock {
+    let Decided { signoff, standing, signatures } = decided;
     let mut facts = vec![
         Fact::new("operating point", float_text(signoff.operating_point)),
         Fact::new("by", format!("{} ({})", signoff.signer.name, signoff.signer.role)),
@@ -511,12 +519,13 @@ fn signoff_block(signoff: &SignOff, standing: bool) -> SignOffBlock {
     if signoff.chosen_on_same_data {
         facts.push(Fact::new("threshold", "chosen on the same fixtures that judge it"));
     }
-    if let Some(key) = &signoff.signer.key_id {
-        facts.push(Fact::new("key", key.clone()));
+    if signatures.is_empty() {
+        facts.push(Fact::new("signature", "none: a name that anybody could have typed"));
     }
+    facts.extend(signatures.iter().map(|one| Fact::new("signature", one.text())));
     SignOffBlock {
         decision: signoff.decision.word().to_owned(),
-        standing,
+        standing: *standing,
         facts,
         licenses: signoff.licenses.clone(),
         does_not_license: signoff.does_not_license.clone(),

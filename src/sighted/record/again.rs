@@ -8,10 +8,11 @@ use super::verify::{Means, Score, ScoreInputs};
 use crate::domain::digest::ContentHash;
 use crate::sighted::artifact::intake::Artifact;
 use crate::sighted::decision::report::read::read_any;
-use crate::sighted::record::ssh::Trust;
+use crate::sighted::record::trust::Trust;
 use crate::sighted::score::compute::{self, score};
 use crate::sighted::score::gather::{Again, Pinned, gather_again};
 use crate::sighted::score::presence::Rates;
+use crate::store::label_file::LabelFile;
 
 /// Folder of registered margins, relative to the workspace.
 pub(in crate::sighted) const MARGINS: &str = "records/margins";
@@ -20,10 +21,19 @@ pub(in crate::sighted) const MARGINS: &str = "records/margins";
 pub(in crate::sighted) fn means<'a>(
     root: &'a Path,
     artifact: Option<&'a Path>,
-    trust: Option<Trust<'a>>,
+    trust: Option<&'a Trust>,
     pictures: bool,
 ) -> Means<'a> {
-    Means { root, artifact, weigh: &weigh, score: &rescore, audit: &audit, trust, pictures }
+    Means {
+        root,
+        artifact,
+        weigh: &weigh,
+        score: &rescore,
+        audit: &audit,
+        rater: &rater,
+        trust,
+        pictures,
+    }
 }
 
 fn weigh(path: &Path) -> Result<BTreeMap<String, u64>, String> {
@@ -37,6 +47,11 @@ fn weigh(path: &Path) -> Result<BTreeMap<String, u64>, String> {
 /// What does not.
 pub(in crate::sighted) fn audit(report: &[u8]) -> Result<(), String> {
     read_any(report).map(drop).map_err(|error| error.to_string())
+}
+
+fn rater(label_file: &[u8]) -> Result<String, String> {
+    let file = LabelFile::parse(label_file).map_err(|error| error.to_string())?;
+    Ok(file.header.rater.to_string())
 }
 
 fn rescore(inputs: &ScoreInputs<'_>) -> Result<Score, String> {

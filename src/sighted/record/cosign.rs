@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::signing::{Person, SigningFault, ask, cannot};
+use super::signing::{SigningFault, cannot};
 use super::signoff::{CONFIRM_DIGITS, SignRefusal};
 use super::signoff_store::{SignOffStore, StoredSignOff};
 use super::ssh;
+use super::statement::{Person, ask};
 use crate::domain::canonical::Json;
 use crate::domain::digest::SignOffId;
 use crate::domain::escape::escape_os;

@@ -135,6 +135,12 @@ fn look_at(
         findings.extend(limits::judge(&signoff.limits, numbers));
         findings
     });
+    let noted: Vec<String> = verified
+        .checks
+        .iter()
+        .filter(|check| matches!(check.status, Status::Noted(_)))
+        .map(|check| check.status.detail())
+        .collect();
     looked_at.push(LookedAt {
         id: signoff.id.to_hex(),
         checks: verified.checks,
@@ -159,5 +165,6 @@ fn look_at(
     let unchecked = means.trust.is_none();
     let unchecked =
         if unchecked { " (who signed was not checked: no allowed signers)" } else { "" };
-    Ok(format!("{who}: accepted at {point} on {}{unchecked}", escape(&signoff.signed_at)))
+    let noted: String = noted.iter().map(|note| format!("; {note}")).collect();
+    Ok(format!("{who}: accepted at {point} on {}{unchecked}{noted}", escape(&signoff.signed_at)))
 }

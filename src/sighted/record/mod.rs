@@ -11,15 +11,19 @@ pub(in crate::sighted) mod present;
 pub(in crate::sighted) mod refusal;
 pub(in crate::sighted) mod registry;
 pub(in crate::sighted) mod release;
+pub(in crate::sighted) mod signature;
 pub(in crate::sighted) mod signing;
 pub(in crate::sighted) mod signoff;
 pub(in crate::sighted) mod signoff_store;
 pub(in crate::sighted) mod ssh;
+pub(in crate::sighted) mod statement;
 pub(in crate::sighted) mod trust;
 pub(in crate::sighted) mod verify;
 
 #[cfg(test)]
 mod record_tests;
+#[cfg(test)]
+mod root_tests;
 #[cfg(test)]
 mod signing_tests;
 #[cfg(test)]

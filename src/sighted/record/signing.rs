@@ -3,22 +3,22 @@
 //! Who answers is handed in, so the whole conversation runs in a test. The one thing that cannot be
 //! handed in is consent: the digits typed at the end are those of what was shown.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::again::{self, MARGINS};
 use super::comparison::ReportShape;
-use super::limits::{self, AcceptanceLimits, Numbers};
+use super::limits::Numbers;
 use super::make::{self, ReportSource, Stated};
-use super::present;
 use super::registry::{Registry, read_bounded};
 use super::release::{ReleaseRecord, same_point};
 use super::signoff::{
     Checked, Decision, Draft, Evidence, LabelFile, NamedFile, Product, SignRefusal, Signed, Signer,
-    disclaimers,
 };
 use super::signoff_store::{SignOffStore, StoredSignOff};
-use super::{ssh, verify};
+use super::ssh::{self, Namespace};
+use super::statement::{Person, ask, ask_statement};
+use super::trust::Trust;
+use super::verify;
 use crate::domain::canonical::{Json, float_text};
 use crate::domain::digest::{ArtifactHash, ContentHash, ManifestHash, ReportHash, SignOffId};
 use crate::domain::escape::{escape, escape_os};
@@ -39,17 +39,6 @@ const SCORES: &str = "records/scores";
 
 /// The word for a point that was chosen on the threshold screen.
 pub(in crate::sighted) const ON_CURVES: &str = "threshold-screen";
-
-/// A person, or a test.
-pub(in crate::sighted) trait Person {
-    /// Shows lines; they are escaped.
-    fn say(&mut self, text: &str);
-    /// Asks for one line. Nothing when the person is gone.
-    ///
-    /// # Errors
-    /// The terminal.
-    fn ask(&mut self, prompt: &str) -> io::Result<Option<String>>;
-}
 
 /// What is to be signed, and where everything lies.
 #[derive(Debug, Clone)]
@@ -90,8 +79,8 @@ pub(in crate::sighted) struct Request {
     pub now: String,
     /// What writes.
     pub product: Product,
-    /// Version of the root of trust that is signed under.
-    pub trust_version: Option<u64>,
+    /// The root of trust that is signed under.
+    pub trust: Option<Trust>,
 }
 
 /// What signing wrote.
@@ -167,7 +156,7 @@ pub(in crate::sighted) fn sign(
     request: &Request,
     person: &mut dyn Person,
 ) -> Result<Written, SigningFault> {
-    if request.trust_version.is_some() && request.key.is_none() {
+    if request.trust.is_some() && request.key.is_none() {
         return Err(cannot("under a trust file only keys count: name yours with --key"));
     }
     let artifact = Artifact::open(&request.artifact).map_err(cannot)?;
@@ -184,7 +173,9 @@ pub(in crate::sighted) fn sign(
     numbers.labelled = scored.as_ref().and_then(again::labelled);
     show_evidence(&record, &numbers, scored.as_ref(), person);
     let supersedes = superseded(request, artifact.hash(), person)?;
-    let statement = ask_statement(request, &record, &numbers, person)?;
+    let label_files = joined.iter().flat_map(|joined| &joined.label_files);
+    let raters: Vec<String> = label_files.map(|file| file.rater.to_string()).collect();
+    let statement = ask_statement(request, &record, &numbers, &raters, person)?;
     let key_id = request.key.as_deref().map(ssh::fingerprint).transpose()?;
     let draft = Draft {
         record,
@@ -203,11 +194,25 @@ pub(in crate::sighted) fn sign(
         signer: Signer { name: statement.name, key_id, role: request.role.clone() },
         signed_at: request.now.clone(),
         product: request.product.clone(),
-        trust_version: request.trust_version,
+        trust_version: request.trust.as_ref().and_then(|trust| trust.version),
     };
-    let decision = draft.decision;
+    let (decision, name) = (draft.decision, draft.signer.name.clone());
     let signed = confirm(draft.check()?, person)?;
-    write(request, &registry, &signed, scored.as_ref(), decision, point)
+    let signature = signature_of(request, &signed, &name)?;
+    // What the sign-off names first, the sign-off last.
+    if let Some(scored) = &scored {
+        scored.store_in(&request.root.join(SCORES))?;
+    }
+    let record = registry.register(&signed.record)?.path().to_owned();
+    let path = SignOffStore::at(&request.signoffs).create(&signed, signature.as_deref())?;
+    Ok(Written {
+        record,
+        signature: signature.map(|_| path.with_extension("sig")),
+        signoff: path,
+        id: signed.id,
+        decision,
+        point: float_text(point),
+    })
 }
 
 fn measured_reports(
@@ -498,147 +503,6 @@ fn superseded(
     }
 }
 
-/// What only the person can say.
-struct Statement {
-    limits: AcceptanceLimits,
-    decision: Decision,
-    reason: String,
-    licenses: Vec<String>,
-    does_not_license: Vec<String>,
-    chosen_on_same_data: bool,
-    name: String,
-}
-
-fn ask_statement(
-    request: &Request,
-    record: &ReleaseRecord,
-    numbers: &Numbers,
-    person: &mut dyn Person,
-) -> Result<Statement, SigningFault> {
-    let limits = ask_limits(numbers, person)?;
-    person.say(&format!("Limits: {}", present::limits_text(&limits)));
-    person.say(present::findings_text(&limits::judge(&limits, numbers)).trim_end());
-    let chosen_on_same_data = if request.method == ON_CURVES {
-        person.say("The point was chosen after looking at curves of these same fixtures.");
-        true
-    } else {
-        ask_yes_no(person, "Was this point chosen by looking at these same fixtures? (yes/no): ")?
-    };
-    let decision = loop {
-        let word = ask(person, "Decision (accept/reject/defer): ")?;
-        match Decision::of_word(&word) {
-            Some(decision) => break decision,
-            None => person.say("  expected accept, reject or defer, spelled out"),
-        }
-    };
-    let reason = ask_filled(person, "Reason: ")?;
-    let licenses = match ask(person, "It licenses (Enter for nothing in particular): ")? {
-        line if line.is_empty() => Vec::new(),
-        line => vec![line],
-    };
-    let mut does_not_license = disclaimers(record);
-    person.say("It does not license:");
-    for line in &does_not_license {
-        person.say(&format!("  - {line}"));
-    }
-    loop {
-        let line = ask(person, "Nor (Enter when that is all): ")?;
-        if line.is_empty() {
-            break;
-        }
-        does_not_license.push(line);
-    }
-    let name = match &request.name {
-        Some(name) => name.clone(),
-        None => ask_filled(person, "Your name (as allowed-signers files know you): ")?,
-    };
-    Ok(Statement {
-        limits,
-        decision,
-        reason,
-        licenses,
-        does_not_license,
-        chosen_on_same_data,
-        name,
-    })
-}
-
-fn ask_limits(
-    numbers: &Numbers,
-    person: &mut dyn Person,
-) -> Result<AcceptanceLimits, SigningFault> {
-    person.say("Acceptance limits: a number, or `none` for not limited.");
-    let real = numbers.real_flips.map_or_else(|| "unknown".to_owned(), |real| real.to_string());
-    let (positives, negatives) = numbers
-        .labelled
-        .map_or((0, 0), |labelled| (labelled.recall.table.n(), labelled.false_positives.table.n()));
-    let mut limits = AcceptanceLimits::none();
-    limits.slot_flips =
-        ask_count(person, &format!("  slot flips at most (now {}): ", numbers.slot_flips))?;
-    limits.real_flips = ask_count(person, &format!("  real flips at most (now {real}): "))?;
-    limits.class_flips =
-        ask_count(person, &format!("  mislabels at most (now {}): ", numbers.class_flips))?;
-    limits.recall_margin = ask_share(person, "  recall may fall by, as a share like 0.05: ")?;
-    limits.false_positive_margin =
-        ask_share(person, "  false-positive rate may rise by, as a share like 0.05: ")?;
-    limits.min_positives =
-        ask_count(person, &format!("  images with litter at least (now {positives}): "))?;
-    limits.min_negatives =
-        ask_count(person, &format!("  clean images at least (now {negatives}): "))?;
-    Ok(limits)
-}
-
-fn ask_count(person: &mut dyn Person, prompt: &str) -> Result<Option<u64>, SigningFault> {
-    loop {
-        let line = ask(person, prompt)?;
-        match line.parse::<u64>() {
-            Ok(limit) => return Ok(Some(limit)),
-            Err(_) if line == "none" => return Ok(None),
-            Err(_) => person.say("    expected a whole number, or none"),
-        }
-    }
-}
-
-fn ask_share(person: &mut dyn Person, prompt: &str) -> Result<Option<f64>, SigningFault> {
-    loop {
-        let line = ask(person, prompt)?;
-        match line.parse::<f64>() {
-            Ok(share) if (0.0..=1.0).contains(&share) => return Ok(Some(share)),
-            _ if line == "none" => return Ok(None),
-            _ => person.say("    expected a share from 0 to 1, or none"),
-        }
-    }
-}
-
-fn ask_yes_no(person: &mut dyn Person, prompt: &str) -> Result<bool, SigningFault> {
-    loop {
-        match ask(person, prompt)?.as_str() {
-            "yes" => return Ok(true),
-            "no" => return Ok(false),
-            _ => person.say("  expected yes or no"),
-        }
-    }
-}
-
-fn ask_filled(person: &mut dyn Person, prompt: &str) -> Result<String, SigningFault> {
-    loop {
-        let line = ask(person, prompt)?;
-        if !line.is_empty() {
-            return Ok(line);
-        }
-        person.say("  something must stand here");
-    }
-}
-
-/// One trimmed line.
-pub(super) fn ask(person: &mut dyn Person, prompt: &str) -> Result<String, SigningFault> {
-    match person.ask(prompt) {
-        Ok(Some(line)) => Ok(line.trim().to_owned()),
-        Ok(None) => Err(SigningFault::Gone("the input ended".to_owned())),
-        Err(error) => Err(SigningFault::Gone(error.to_string())),
-    }
-}
-
 /// Shows exactly what is signed, and asks for its digits.
 fn confirm(checked: Checked, person: &mut dyn Person) -> Result<Signed, SigningFault> {
     person.say("This is what you sign:");
@@ -649,27 +513,30 @@ fn confirm(checked: Checked, person: &mut dyn Person) -> Result<Signed, SigningF
     Ok(checked.confirm(&typed)?)
 }
 
-/// Signature first, since it may fail; then what the sign-off names; the sign-off last.
-fn write(
+/// Made before anything is written, since it may fail.
+fn signature_of(
     request: &Request,
-    registry: &Registry,
     signed: &Signed,
-    scored: Option<&Score>,
-    decision: Decision,
-    point: f64,
-) -> Result<Written, SigningFault> {
-    let signature = request.key.as_deref().map(|key| ssh::sign(key, &signed.file)).transpose()?;
-    if let Some(scored) = scored {
-        scored.store_in(&request.root.join(SCORES))?;
+    name: &str,
+) -> Result<Option<Vec<u8>>, SigningFault> {
+    let Some(key) = &request.key else { return Ok(None) };
+    let signature = ssh::sign(key, &signed.file)?;
+    if let Some(trust) = &request.trust {
+        check_counts(trust, &signature, &signed.file, name)?;
     }
-    let stored = registry.register(&signed.record)?;
-    let path = SignOffStore::at(&request.signoffs).create(signed, signature.as_deref())?;
-    Ok(Written {
-        record: stored.path().to_owned(),
-        signature: signature.map(|_| path.with_extension("sig")),
-        signoff: path,
-        id: signed.id,
-        decision,
-        point: float_text(point),
-    })
+    Ok(Some(signature))
+}
+
+/// A decision that would not pass under its own root of trust would stand in the way of one that does.
+fn check_counts(
+    trust: &Trust,
+    signature: &[u8],
+    bytes: &[u8],
+    name: &str,
+) -> Result<(), SigningFault> {
+    let folder = tempfile::tempdir().map_err(cannot)?;
+    let file = folder.path().join("signature.sig");
+    atomic::write(&file, signature)?;
+    ssh::check_name(&file, bytes, Namespace::SignOff, name, &trust.lists)?;
+    Ok(ssh::check_form(&file)?)
 }

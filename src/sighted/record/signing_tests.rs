@@ -11,10 +11,12 @@ use super::gate::{self, GateAnswer};
 use super::limits::Holds;
 use super::make::Stated;
 use super::registry::Registry;
-use super::signing::{Person, Request, SigningFault, Written, sign};
-use super::signoff::{Product, SignRefusal};
+use super::signing::{Request, SigningFault, Written, sign};
+use super::signoff::{Product, SIGNER_LABELLED, SignRefusal};
 use super::signoff_store::SignOffStore;
-use super::testing::{have_ssh, new_key};
+use super::statement::Person;
+use super::testing::{have_ssh, new_key, trust_in};
+use super::trust::Trust;
 use crate::domain::digest::{ArtifactHash, ManifestHash};
 use crate::domain::label::{Certainty, Label, Presence};
 use crate::domain::shard::Shard;
@@ -126,7 +128,7 @@ impl Desk {
             method: "typed".to_owned(),
             now: "2026-03-04T05:06:07+00:00".to_owned(),
             product: Product { name: "flipside test".to_owned(), build: None },
-            trust_version: None,
+            trust: None,
             root,
         };
         let desk = Self { folder, request: RefCell::new(request) };
@@ -432,4 +434,52 @@ fn signed_with_a_key() {
     other.request.borrow_mut().key = Some(desk.root().join("nothing"));
     assert!(matches!(other.sign(&accepting("0.4")).0, Err(SigningFault::Key(_))));
     assert_eq!(other.files(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_key_that_the_root_of_trust_does_not_know_signs_nothing() {
+    if !have_ssh() {
+        return;
+    }
+    let desk = Desk::new();
+    let (key, other) = (new_key(desk.root(), "key"), new_key(desk.root(), "other"));
+    let allow = |key: &Path| {
+        let public = fs::read_to_string(key.with_extension("pub")).expect("readable");
+        let list = desk.root().join("allowed");
+        atomic::write(&list, format!("ada {public}").as_bytes()).expect("written");
+        let mut request = desk.request.borrow_mut();
+        request.trust = Some(Trust { version: Some(2), ..trust_in(list) });
+    };
+    allow(&key);
+    let without = desk.sign(&accepting("0.4")).0.expect_err("no key");
+    assert!(without.to_string().contains("name yours with --key"), "{without}");
+    desk.request.borrow_mut().key = Some(key.clone());
+    allow(&other);
+    let unknown = desk.sign(&accepting("0.4")).0.expect_err("another's key");
+    assert!(unknown.to_string().contains("no valid entry for \"ada\" with this key"), "{unknown}");
+    assert_eq!(desk.files(), Vec::<PathBuf>::new());
+    allow(&key);
+    let written = desk.sign(&accepting("0.4")).0.expect("the good twin");
+    let text = fs::read_to_string(&written.signoff).expect("readable");
+    assert!(text.contains("\"trustVersion\":2"), "{text}");
+}
+
+#[test]
+fn who_labelled_alone_and_signs_says_so_in_what_is_signed() {
+    let desk = Desk::new();
+    let (_, heard) = desk.sign(&accepting("0.4"));
+    assert!(!heard.contains(SIGNER_LABELLED), "bob labelled too: {heard}");
+    let desk = Desk::new();
+    desk.request.borrow_mut().score.labels.truncate(1);
+    desk.request.borrow_mut().name = Some("bob".to_owned());
+    let (_, heard) = desk.sign(&accepting("0.4"));
+    assert!(!heard.contains(SIGNER_LABELLED), "ada labelled, bob signs: {heard}");
+    desk.request.borrow_mut().name = Some("ada@example.org".to_owned());
+    desk.request.borrow_mut().alongside = true;
+    let (outcome, heard) = desk.sign(&accepting("0.4"));
+    assert!(heard.contains("You made every label yourself"), "{heard}");
+    let text = fs::read_to_string(outcome.expect("signed").signoff).expect("readable");
+    assert!(text.contains(SIGNER_LABELLED), "{text}");
+    let answer = desk.gate_at(None);
+    assert!(answer.reason.contains("ada made every label"), "{}", answer.reason);
 }

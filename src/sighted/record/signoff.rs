@@ -34,6 +34,10 @@ pub(in crate::sighted) const DISCLAIMERS: [&str; 3] = [
 pub(in crate::sighted) const NOT_ON_TARGET: &str =
     "behaviour on the target: parity was measured on another runtime or host";
 
+/// Added when who signs is the only one who labelled.
+pub(in crate::sighted) const SIGNER_LABELLED: &str =
+    "a second opinion: the signer made every label this stands on";
+
 /// Accept, reject, or not yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::sighted) enum Decision {

@@ -9,7 +9,7 @@ use super::limits::{AcceptanceLimits, Holds, Labelled, LabelledRate, Numbers, ju
 use super::registry::INDEX_NAME;
 use super::signoff::{Decision, Draft, SignOff, SignRefusal};
 use super::ssh;
-use super::testing::{World, WorldTrust, have_ssh, new_key, with};
+use super::testing::{World, have_ssh, new_key, trust_in, with};
 use crate::domain::canonical::Json;
 use crate::domain::digest::SignOffId;
 use crate::stats::paired::PairedTable;
@@ -47,6 +47,7 @@ fn a_signed_world_passes_the_gate() {
             "taxonomy",
             "label-file",
             "label-file",
+            "separation",
             "score-file",
             "score"
         ]
@@ -529,7 +530,7 @@ fn signed_with_key() -> (World, PathBuf, PathBuf) {
     let signed = checked.confirm(&digits).expect("confirmed");
     let signature = ssh::sign(&key, &signed.file).expect("signed");
     let path = world.store().create(&signed, Some(&signature)).expect("stored");
-    world.trust = Some(WorldTrust::of(allowed));
+    world.trust = Some(trust_in(allowed));
     (world, path, key)
 }
 
@@ -540,7 +541,7 @@ fn a_signature_is_one_that_ssh_keygen_accepts() {
     }
     let (world, path, _key) = signed_with_key();
     assert_eq!(world.gate().holds, Holds::Yes, "{}", world.gate().reason);
-    let allowed = &world.trust.as_ref().expect("set").allowed;
+    let allowed = &world.trust.as_ref().expect("set").lists.allowed;
     let verified = Command::new("ssh-keygen")
         .args(["-Y", "verify", "-n", "signoff@flipside", "-I", "ada", "-f"])
         .arg(allowed)
@@ -624,7 +625,7 @@ fn forged_moved_and_replayed_signatures_do_not_count() {
         ("revoked", "has no valid entry for \"ada\"", |world, _, key| {
             let list = world.root().join("revoked");
             atomic::write(&list, public(key).as_bytes()).expect("written");
-            world.trust.as_mut().expect("set").revoked = Some(list);
+            world.trust.as_mut().expect("set").lists.revoked = Some(list);
         }),
     ];
     for (name, reason, change) in rows {

@@ -12,7 +12,8 @@ use super::signoff::{
     Decision, Draft, Evidence, LabelFile, NamedFile, Product, Signer, disclaimers,
 };
 use super::signoff_store::SignOffStore;
-use super::ssh::Trust;
+use super::ssh::SignerLists;
+use super::trust::Trust;
 use super::verify::{self, Means, Score, ScoreInputs};
 use crate::domain::canonical::Json;
 use crate::domain::digest::{ContentHash, LabelFileHash, ManifestHash, ReportHash};
@@ -131,30 +132,21 @@ pub(in crate::sighted) struct World {
     /// Counts the made-up score reports.
     pub labelled: std::cell::Cell<Option<Labelled>>,
     /// When signatures are checked.
-    pub trust: Option<WorldTrust>,
+    pub trust: Option<Trust>,
 }
 
-/// Who may sign in a [`World`].
-#[derive(Clone)]
-pub(in crate::sighted) struct WorldTrust {
-    pub allowed: PathBuf,
-    pub revoked: Option<PathBuf>,
-    pub signatures: usize,
-    pub version: Option<u64>,
-}
-
-impl WorldTrust {
-    pub(in crate::sighted) fn of(allowed: PathBuf) -> Self {
-        Self { allowed, revoked: None, signatures: 1, version: None }
-    }
-}
-
+const LABELS: [&str; 2] = ["ada", "bob"];
 const ARTIFACT_PATH: &str = "models/b.onnx";
 const REPORT_PATH: &str = "sessions/reports/r.json";
 const SIDECAR_PATH: &str = "models/b.meta.json";
 
 impl World {
     pub(in crate::sighted) fn new() -> Self {
+        Self::labelled_by(["ada", "bob"])
+    }
+
+    /// With label files of these raters.
+    pub(in crate::sighted) fn labelled_by(raters: [&str; 2]) -> Self {
         let folder = tempfile::tempdir().expect("temporary folder");
         let root = folder.path();
         let put = |path: &str, bytes: &[u8]| {
@@ -166,8 +158,8 @@ impl World {
         let picture = put("fixtures/one.jpg", b"a picture");
         put("taxonomy.toml", b"schema = 1\n");
         put(SIDECAR_PATH, b"{}\n");
-        for name in ["ada", "bob"] {
-            put(&format!("labels/{name}.jsonl"), name.as_bytes());
+        for (name, rater) in LABELS.iter().zip(raters) {
+            put(&format!("labels/{name}.jsonl"), rater.as_bytes());
         }
         let report = with(report(), &["artifacts", "b", "sha256"], Json::text(&artifact));
         let report = with(report, &["fixtures", "manifestSha256"], Json::text(manifest));
@@ -238,7 +230,7 @@ impl World {
             let file = NamedFile { path, hash };
             LabelFile { file, blind: "enforced".to_owned(), chain_head: None }
         };
-        let labels = vec![label("ada"), label("bob")];
+        let labels = LABELS.map(label).to_vec();
         let report = self.bytes(REPORT_PATH);
         let metrics = self.score(&report).ok().map(|(score, _)| {
             let hash = ContentHash::of(score.as_bytes());
@@ -332,12 +324,9 @@ impl World {
             weigh: &weigh,
             score: &score,
             audit: &|_| Ok(()),
-            trust: self.trust.as_ref().map(|trust| Trust {
-                allowed_signers: &trust.allowed,
-                revoked: trust.revoked.as_deref(),
-                signatures: trust.signatures,
-                version: trust.version,
-            }),
+            // A made-up label file holds the name of its rater.
+            rater: &|bytes| Ok(String::from_utf8_lossy(bytes).into_owned()),
+            trust: self.trust.as_ref(),
             pictures: true,
         };
         let listing = Registry::at(self.root().join("records")).list();
@@ -357,6 +346,11 @@ pub(in crate::sighted) fn have_ssh() -> bool {
     let here = std::process::Command::new("ssh-keygen").arg("-?").output().is_ok();
     assert!(here || std::env::var("CI").as_deref() != Ok("true"), "ssh-keygen is missing");
     here
+}
+
+/// One signature of anybody a list allows.
+pub(in crate::sighted) fn trust_in(allowed: PathBuf) -> Trust {
+    Trust::of_lists(SignerLists { allowed, revoked: None })
 }
 
 pub(in crate::sighted) fn new_key(folder: &Path, name: &str) -> PathBuf {

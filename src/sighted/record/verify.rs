@@ -3,7 +3,7 @@
 //! Checks run in one fixed order, from what others depend on to what depends on them, so the first that
 //! fails names the cause and not a consequence. Reading is bounded; nothing is written.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -12,9 +12,11 @@ use super::identity::Precision;
 use super::limits::{Labelled, Numbers};
 use super::registry::{Entry, FileBytes, Listing, read_bounded};
 use super::release::{ReleaseRecord, same_point};
+use super::signature::{alone, alone_text, enough, signatures};
 use super::signoff::{Evidence, NamedFile, SignOff};
 use super::signoff_store::StoredSignOff;
-use super::ssh::{self, SignatureFault, Trust};
+use super::ssh::SignatureFault;
+use super::trust::Trust;
 use crate::domain::canonical::{Json, float_text};
 use crate::domain::digest::{
     ArtifactHash, ContentHash, LabelFileHash, ManifestHash, ReportHash, hex, sha256_of_reader,
@@ -42,12 +44,14 @@ pub(in crate::sighted) enum Status {
     Gone(String),
     /// Not asked for.
     Skipped(String),
+    /// Nothing is amiss, and there is something to know.
+    Noted(String),
 }
 
 impl Status {
     /// Whether the check found nothing amiss.
     pub(in crate::sighted) fn is_fine(&self) -> bool {
-        matches!(self, Self::Same | Self::Skipped(_))
+        matches!(self, Self::Same | Self::Skipped(_) | Self::Noted(_))
     }
 
     /// The word for people and JSON.
@@ -57,6 +61,7 @@ impl Status {
             Self::Differs { .. } | Self::Wrong(_) => "changed",
             Self::Gone(_) => "missing",
             Self::Skipped(_) => "skipped",
+            Self::Noted(_) => "note",
         }
     }
 
@@ -65,7 +70,10 @@ impl Status {
         match self {
             Self::Same => String::new(),
             Self::Differs { expected, found } => format!("expected {expected}, found {found}"),
-            Self::Wrong(reason) | Self::Gone(reason) | Self::Skipped(reason) => reason.clone(),
+            Self::Wrong(reason)
+            | Self::Gone(reason)
+            | Self::Skipped(reason)
+            | Self::Noted(reason) => reason.clone(),
         }
     }
 }
@@ -93,8 +101,10 @@ pub(in crate::sighted) struct Means<'a> {
     pub score: &'a Rescore<'a>,
     /// Whether a report's own numbers hold together.
     pub audit: &'a Audit<'a>,
+    /// Who made the labels of a sealed file.
+    pub rater: &'a RaterOf<'a>,
     /// Who may sign; signatures are not checked without.
-    pub trust: Option<Trust<'a>>,
+    pub trust: Option<&'a Trust>,
     /// Whether the pictures are hashed too.
     pub pictures: bool,
 }
@@ -104,6 +114,9 @@ pub(in crate::sighted) type Weigh<'a> = dyn Fn(&Path) -> Result<BTreeMap<String,
 
 /// Whether the numbers of a report hold together.
 pub(in crate::sighted) type Audit<'a> = dyn Fn(&[u8]) -> Result<(), String> + 'a;
+
+/// The rater a label file names.
+pub(in crate::sighted) type RaterOf<'a> = dyn Fn(&[u8]) -> Result<String, String> + 'a;
 
 /// Computes a score.
 pub(in crate::sighted) type Rescore<'a> = dyn Fn(&ScoreInputs<'_>) -> Result<Score, String> + 'a;
@@ -218,7 +231,8 @@ pub(in crate::sighted) fn check_signoff(
     if let Some(version) = means.trust.and_then(|trust| trust.version) {
         checks.push(trust_check(signoff, version));
     }
-    checks.push(signature_check(stored, means.trust));
+    let (check, signers) = signature_check(stored, means.trust);
+    checks.push(check);
     let (check, entry) = signed_record(signoff, listing);
     checks.push(check);
     let Some(entry) = entry else { return Verified { checks, numbers: None } };
@@ -251,6 +265,9 @@ pub(in crate::sighted) fn check_signoff(
         }
     }
     let labels = label_checks(evidence, means, &mut checks);
+    if let Some(labels) = &labels {
+        checks.push(separation_check(labels, &signers, means));
+    }
     let labelled = report
         .as_ref()
         .zip(labels)
@@ -308,49 +325,39 @@ fn trust_check(signoff: &SignOff, version: u64) -> Check {
     Check { name: "trust", subject: format!("version {version}"), status }
 }
 
-fn signature_check(stored: &StoredSignOff, trust: Option<Trust<'_>>) -> Check {
-    let subject = escape(&stored.signoff.signer.name).into_owned();
+/// Also who signed: names, or the key of somebody whose name was not asked.
+fn signature_check(stored: &StoredSignOff, trust: Option<&Trust>) -> (Check, Vec<String>) {
+    let signer = &stored.signoff.signer;
+    let found = signatures(stored, trust);
+    let mut names = vec![signer.name.clone()];
+    names.extend(found.iter().filter_map(|one| one.name.clone().or_else(|| one.key.clone())));
     let status = match (&stored.signature, trust) {
         (None, None) => Status::Skipped("not signed with a key".to_owned()),
         (Some(_), None) => {
             Status::Skipped("signed with a key; no allowed signers were given".to_owned())
         }
         (None, Some(_)) => Status::Wrong("not signed with a key".to_owned()),
-        (Some(file), Some(trust)) => match check_signature(stored, file, trust) {
+        (Some(_), Some(trust)) => match enough(found, trust) {
             Ok(()) => Status::Same,
             Err(fault @ SignatureFault::NoProgram(_)) => Status::Gone(fault.to_string()),
             Err(fault) => Status::Wrong(fault.to_string()),
         },
     };
-    Check { name: "signature", subject, status }
+    (Check { name: "signature", subject: escape(&signer.name).into_owned(), status }, names)
 }
 
-/// Bytes first, then the key's right to sign in this name, then whether the payload names this key.
-fn check_signature(
-    stored: &StoredSignOff,
-    file: &Path,
-    trust: Trust<'_>,
-) -> Result<(), SignatureFault> {
-    let signer = &stored.signoff.signer;
-    let found = ssh::check_bytes(file, &stored.bytes)?;
-    ssh::check_name(file, &stored.bytes, &signer.name, trust)?;
-    if signer.key_id.as_ref() != Some(&found) {
-        let stated = signer.key_id.clone().unwrap_or_else(|| "none".to_owned());
-        return Err(SignatureFault::OtherKey { found, stated });
-    }
-    ssh::check_armour(file)?;
-    let mut keys = BTreeSet::from([found]);
-    let mut people = BTreeSet::from([signer.name.clone()]);
-    for file in &stored.cosignatures {
-        keys.insert(ssh::check_bytes(file, &stored.bytes)?);
-        let name = ssh::name_of(file, trust)?;
-        ssh::check_name(file, &stored.bytes, &name, trust)?;
-        ssh::check_armour(file)?;
-        people.insert(name);
-    }
-    // One person with two keys is one person, and so are two names with one key.
-    let (found, needed) = (people.len().min(keys.len()), trust.signatures);
-    if found < needed { Err(SignatureFault::TooFew { found, needed }) } else { Ok(()) }
+/// Whether anybody but the only rater signed. It is said in any case, and refused when that is asked for.
+fn separation_check(labels: &[(PathBuf, Vec<u8>)], signers: &[String], means: &Means<'_>) -> Check {
+    let raters: Result<Vec<String>, String> =
+        labels.iter().map(|(_, bytes)| (means.rater)(bytes)).collect();
+    let asked = means.trust.is_some_and(|trust| trust.separation);
+    let status = match raters.as_ref().map(|raters| alone(raters, signers)) {
+        Err(reason) => Status::Wrong(escape(reason).into_owned()),
+        Ok(None) => Status::Same,
+        Ok(Some(person)) if asked => Status::Wrong(alone_text(person)),
+        Ok(Some(person)) => Status::Noted(alone_text(person)),
+    };
+    Check { name: "separation", subject: "raters and signers".to_owned(), status }
 }
 
 fn signed_record<'a>(signoff: &SignOff, listing: &'a Listing) -> (Check, Option<&'a Entry>) {
