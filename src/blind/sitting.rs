@@ -320,7 +320,8 @@ impl Sitting {
             }
             News::Failed { reason, fatal, .. } => {
                 self.pending = None;
-                self.notice = Some(Notice::NotSaved(format!("NOT SAVED: {reason}")));
+                let end = if fatal { "; nothing more can be saved" } else { "" };
+                self.notice = Some(Notice::NotSaved(format!("NOT SAVED: {reason}{end}")));
                 if fatal {
                     self.closed = Some(Closed::Failed(reason));
                 }
@@ -622,6 +623,7 @@ pub(super) mod tests {
         let failed =
             News::Failed { ticket: order.ticket, reason: "I/O error".to_owned(), fatal: true };
         sitting.hear(failed, NOW);
+        assert_eq!(text(&sitting), "NOT SAVED: I/O error; nothing more can be saved");
         assert_eq!(sitting.ask(Ask::Save, None, NOW), None);
         assert!(text(&sitting).contains("nothing more can be saved: I/O error"));
         assert_eq!(sitting.draft().presence, Some(Presence::Clean), "still on the screen");

@@ -40,51 +40,45 @@ pub fn create_new(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     })
 }
 
-/// Moves a file out of the way, together with those of the same name and one of `ends` after it: to
-/// `<stem>.damaged-<number>.<extension>`. Nothing is overwritten; the file's new path comes back.
+/// Renames a file; what has the new name goes.
 ///
 /// # Errors
-/// The first that cannot be moved.
-pub fn set_aside(path: &Path, ends: &[&str]) -> Result<PathBuf, WriteError> {
-    let failed = |source| WriteError { path: path.to_owned(), source };
-    let with_end = |path: &Path, end: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    };
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
-    let named = |number: u32| path.with_file_name(format!("{stem}.damaged-{number}.{extension}"));
-    let is_free = |to: &PathBuf| !to.exists() && ends.iter().all(|end| !with_end(to, end).exists());
-    let to = (1..u32::MAX).map(named).find(is_free).ok_or_else(|| {
-        failed(io::Error::new(io::ErrorKind::AlreadyExists, "every name is taken"))
-    })?;
-    for end in ends.iter().filter(|end| with_end(path, end).exists()) {
-        move_to(&with_end(path, end), &with_end(&to, end)).map_err(failed)?;
-    }
-    move_to(path, &to).map_err(failed)?;
-    Ok(to)
-}
-
-/// Gives a finished file its name; a file that has the name is never touched.
-///
-/// # Errors
-/// [`io::ErrorKind::AlreadyExists`] when something is there, or any other failure.
-pub fn put_in_place(from: &Path, to: &Path) -> Result<(), WriteError> {
-    let failed = |source| WriteError { path: to.to_owned(), source };
-    if to.exists() {
-        return Err(failed(io::ErrorKind::AlreadyExists.into()));
-    }
-    move_to(from, to).map_err(failed)
-}
-
+/// It cannot be renamed, or that cannot be made to stay.
 #[expect(clippy::disallowed_methods, reason = "this is where the syncs are")]
-fn move_to(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to)?;
-    failpoint::pass("file: moved");
-    match to.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => sync_folder(folder),
-        _ => sync_folder(Path::new(".")),
+pub(in crate::store) fn move_to(from: &Path, to: &Path) -> Result<(), WriteError> {
+    let attempt = || {
+        failpoint::pass("file: before it is moved");
+        fs::rename(from, to)?;
+        failpoint::pass("file: moved");
+        sync_folder(folder_of(to))?;
+        failpoint::pass("file: move synced");
+        Ok(())
+    };
+    attempt().map_err(|source| WriteError { path: to.to_owned(), source })
+}
+
+/// Makes a folder, and those it lies in, so that they stay. One that is there is no error.
+///
+/// # Errors
+/// Any failure but that.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = folder_of(path);
+    make_folder(parent)?;
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+        made => made?,
+    }
+    sync_folder(parent)
+}
+
+/// The folder a file lies in.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 
@@ -94,11 +88,8 @@ fn with_temporary(
     persist: impl FnOnce(tempfile::NamedTempFile) -> io::Result<()>,
 ) -> Result<(), WriteError> {
     let attempt = || {
-        let folder = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        fs::create_dir_all(folder)?;
+        let folder = folder_of(path);
+        make_folder(folder)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(".flipside-");
         #[cfg(unix)]
@@ -145,6 +136,19 @@ mod tests {
         let left: Vec<_> =
             fs::read_dir(path.parent().expect("has one")).expect("listing").collect();
         assert_eq!(left.len(), 1, "no temporary file stays behind");
+    }
+
+    #[test]
+    fn folders_are_made_once_and_a_file_in_the_way_is_named() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let deep = folder.path().join("deep/er");
+        make_folder(&deep).expect("made");
+        make_folder(&deep).expect("there");
+        assert!(deep.is_dir());
+        write(&deep.join("file"), b"x").expect("written");
+        assert!(
+            make_folder(&deep.join("file")).is_err() && make_folder(&deep.join("file/x")).is_err()
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::escape::{escape, escape_os};
+use crate::store::atomic;
 
 /// Longest owner text read, in bytes.
 const MAX_OWNER_BYTES: u64 = 4096;
@@ -80,7 +81,7 @@ impl Lock {
     pub fn acquire(path: &Path, owner: &Owner) -> Result<Self, LockError> {
         let failed = |source| LockError::Failed { path: path.to_owned(), source };
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(failed)?;
+            atomic::make_folder(folder).map_err(failed)?;
         }
         let mut file = File::options()
             .read(true)

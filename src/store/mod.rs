@@ -12,6 +12,7 @@ pub mod label_file;
 pub mod label_schema;
 pub mod lock;
 pub mod place;
+pub mod replacement;
 pub mod sandbox;
 pub mod sqlite;
 pub mod viewing;

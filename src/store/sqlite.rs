@@ -12,6 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use crate::domain::escape::{escape, escape_os};
+use crate::store::atomic;
 
 /// SQLite before this can damage a write-ahead log that two connections use.
 const VERSION_FLOOR: i32 = 3_051_003;
@@ -164,7 +165,7 @@ pub fn open(path: &Path, schema: &Schema) -> Result<Connection, SqliteError> {
     report_size_limit_as_error();
     check_magic(path)?;
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        fs::create_dir_all(folder).map_err(|error| match error.kind() {
+        atomic::make_folder(folder).map_err(|error| match error.kind() {
             std::io::ErrorKind::ReadOnlyFilesystem | std::io::ErrorKind::PermissionDenied => {
                 SqliteError::ReadOnly { path: path.to_owned() }
             }

@@ -19,6 +19,7 @@ use crate::store::label_file::{Confinement, SealPlace};
 use crate::store::label_schema::{LabelRow, Opening, SCHEMA};
 use crate::store::lock::{Lock, LockError, Owner};
 use crate::store::place::{self, NetworkDisk, file_system_of};
+use crate::store::replacement;
 use crate::store::sandbox::Sandbox;
 use crate::store::sqlite::SqliteError;
 use crate::store::viewing::ViewPlace;
@@ -313,6 +314,8 @@ impl Desk {
             }
             Err(error) => return Err(error.into()),
         };
+        // A rebuild that was interrupted.
+        replacement::finish(&path)?;
         match open(Access::Write) {
             Ok((log, rows)) => Ok(Self { log, rows, read_only: None, files, _lock: Some(lock) }),
             Err(ChainError::Database(SqliteError::ReadOnly { .. })) => {

@@ -1,5 +1,7 @@
 //! `flipside labels`.
 
+use std::path::Path;
+
 use anyhow::bail;
 
 use super::Globals;
@@ -9,16 +11,13 @@ use crate::cli::output::{self, Outcome};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::shard::RaterName;
 use crate::sighted::entry::labels::{LabelsFormat, export_labels};
-use crate::store::atomic;
 use crate::store::event_chain::{Event, EventLog, salvage};
 use crate::store::label_file::{LabelFile, LabelHeader, files_of};
 use crate::store::label_schema::SCHEMA;
 use crate::store::lock::{Lock, Owner};
 use crate::store::place::file_system_of;
+use crate::store::replacement;
 use crate::store::workspace::Workspace;
-
-/// Files that belong to a database.
-const BESIDE: [&str; 2] = ["-wal", "-shm"];
 
 /// Arguments of `flipside labels`.
 #[derive(Debug, clap::Args)]
@@ -61,14 +60,14 @@ fn rebuild(rater: &RaterName, workspace: &Workspace, globals: &Globals) -> anyho
     let shown = escape_os(path.as_os_str());
     let owner = Owner::this_process(globals.clock.stamp());
     let _lock = Lock::acquire(&folder.join(format!("{rater}.lock")), &owner)?;
+    replacement::finish(&path)?;
     let files: Vec<LabelFile> = files_of(&workspace.labels_dir(), rater)?
         .into_iter()
         .map(|(_, file)| file)
         // Labels of another tool never were in a log.
         .filter(|file| file.header.chain_head.is_some())
         .collect();
-    let there = path.exists();
-    let (events, damage) = if there {
+    let (events, damage) = if path.exists() {
         let left = salvage(&path, &SCHEMA);
         let other = left.events.iter().find(|event| event.actor != rater.as_str());
         let other = other.map(|event| {
@@ -107,7 +106,7 @@ fn rebuild(rater: &RaterName, workspace: &Workspace, globals: &Globals) -> anyho
         same.then_some(opening.order)
     };
     // A new file under a name of its own; it gets the log's name when it is whole.
-    let scratch = tempfile::Builder::new().prefix(".rebuild-").tempdir_in(&folder)?;
+    let scratch = scratch_folder(&folder, rater)?;
     let fresh = scratch.path().join(format!("{rater}.db"));
     let (mut log, _) = EventLog::open(&fresh, &SCHEMA)?;
     let clock = globals.clock;
@@ -118,12 +117,11 @@ fn rebuild(rater: &RaterName, workspace: &Workspace, globals: &Globals) -> anyho
     let (log, _) = EventLog::open_read_only(&fresh, &SCHEMA)?;
     let (length, head) = (log.length(), log.head());
     drop(log);
-    if there {
-        let aside = atomic::set_aside(&path, &BESIDE)?;
+    replacement::announce(&fresh, &path)?;
+    if let Some(aside) = replacement::finish(&path)? {
         output::note(&format!("{shown}: {damage}"));
         output::note(&format!("the damaged file is kept as {}", escape_os(aside.as_os_str())));
     }
-    atomic::put_in_place(&fresh, &path)?;
     output::result(&format!(
         "{shown}: {length} events\n{} events taken over as they were\n{} answers from {} sealed files\nchain head {head}",
         rebuilt.kept, rebuilt.added, rebuilt.files
@@ -132,4 +130,17 @@ fn rebuild(rater: &RaterName, workspace: &Workspace, globals: &Globals) -> anyho
         "what was answered after that and not sealed is gone: `flipside label` shows it as left",
     );
     Ok(Outcome::Done)
+}
+
+/// A folder to make a rater's log in. What an interrupted rebuild left of one goes: the rater's lock is held.
+fn scratch_folder(folder: &Path, rater: &RaterName) -> std::io::Result<tempfile::TempDir> {
+    // A rater's name has no point in it.
+    let prefix = format!(".rebuild.{rater}.");
+    for entry in std::fs::read_dir(folder)?.flatten() {
+        if entry.file_name().to_str().is_some_and(|name| name.starts_with(&prefix)) {
+            // It only takes up room.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+    tempfile::Builder::new().prefix(&prefix).tempdir_in(folder)
 }

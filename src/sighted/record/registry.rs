@@ -225,7 +225,7 @@ impl Registry {
     fn lock(&self) -> Result<File, RegistryFault> {
         let path = self.folder.join(".lock");
         let open = || -> io::Result<File> {
-            fs::create_dir_all(&self.folder)?;
+            atomic::make_folder(&self.folder)?;
             let file = File::options().create(true).truncate(false).write(true).open(&path)?;
             file.lock()?;
             Ok(file)
