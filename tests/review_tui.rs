@@ -150,7 +150,7 @@ fn a_run_is_reviewed_while_it_grows_cancelled_and_gone_on_with() {
     // Leaving the program asks, and stops the run.
     pty.keys("q");
     pty.wait_for("RECORDS");
-    pty.wait_for("run going on");
+    pty.wait_for("run (p looks): ");
     pty.keys("q");
     pty.wait_for("Leaving stops the run");
     pty.keys("y");

@@ -112,6 +112,52 @@ fn name(index: usize) -> char {
     LETTERS.get(index).map_or('?', |letter| char::from(*letter))
 }
 
+/// A size and a palette in which every screen is looked at, for snapshots.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shot {
+    /// Columns and rows.
+    pub(crate) size: (u16, u16),
+    /// Colours or none.
+    pub(crate) look: Look,
+}
+
+#[cfg(test)]
+impl Shot {
+    /// All of them.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        use super::theme::Theme;
+        let sizes = [(40, 12), (80, 24), (120, 40)];
+        sizes.into_iter().flat_map(|size| {
+            [Theme::MONO, Theme::COLOUR].map(|theme| Self { size, look: Look::plain(theme) })
+        })
+    }
+
+    /// The name of a snapshot of `what`.
+    pub(crate) fn name(self, what: &str) -> String {
+        let palette = if self.look.theme.is_mono() { "mono" } else { "colour" };
+        format!("{what}_{}x{}_{palette}", self.size.0, self.size.1)
+    }
+
+    /// The screen, with styles where there are colours.
+    pub(crate) fn of<S: Screen>(self, screen: &S) -> String {
+        self.text(draw(screen, self.size.0, self.size.1, &self.look))
+    }
+
+    /// The screen under its help, in which `filter` was typed.
+    pub(crate) fn of_help<S: Screen>(self, screen: &S, filter: &str) -> String {
+        let mut help = Help::default();
+        help.open();
+        filter.chars().for_each(|letter| help.key(super::keymap::Key::char(letter)));
+        let (columns, rows) = self.size;
+        self.text(draw_with(columns, rows, |frame| screen::draw(screen, &help, frame, &self.look)))
+    }
+
+    fn text(self, dump: Dump) -> String {
+        if self.look.theme.is_mono() { dump.text } else { dump.with_styles() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ratatui::style::Style;

@@ -174,44 +174,71 @@ pub(super) fn unlisted<M>(map: &KeyMap<M>) -> Vec<String> {
     missing
 }
 
-/// One line of hints for the actions of `mode` that have one, as many as fit. How to leave and `? help`
-/// come last, and are there before any other. A mode without actions is that of a text field.
+/// One line of hints for the actions of `mode` that have one, as many as fit.
 pub fn hint_bar<M>(map: &KeyMap<M>, mode: Modes, columns: u16, theme: Theme) -> Line<'static> {
-    let columns = usize::from(columns);
-    if map.in_mode(mode).next().is_none() {
-        return Line::from(fit("enter takes it  esc does not", columns));
+    HintBar::new(map, mode).line(columns, theme)
+}
+
+/// Hints for the actions of a mode. How to leave and `? help` come last, and are there before any other. A
+/// mode without actions is that of a text field.
+#[derive(Debug)]
+pub struct HintBar<'a, M> {
+    map: &'a KeyMap<M>,
+    hinted: Vec<&'a Binding<M>>,
+    mode: Modes,
+}
+
+impl<'a, M> HintBar<'a, M> {
+    /// Hints of all actions that have one.
+    pub fn new(map: &'a KeyMap<M>, mode: Modes) -> Self {
+        let hinted = map.in_mode(mode).filter(|binding| !binding.hint.is_empty()).collect();
+        Self { map, hinted, mode }
     }
-    let last = "? help";
-    let is_way_out = |binding: &&Binding<M>| binding.keys.contains(&Key::plain(Code::Esc));
-    let hinted = || map.in_mode(mode).filter(|binding| !binding.hint.is_empty());
-    let way_out = hinted().find(is_way_out);
-    let mut spans = Vec::new();
-    let needed = |binding: &Binding<M>| {
-        let key = binding.keys.first().map_or(0, |key| width(&key.to_string()));
-        key + 1 + width(binding.hint) + 2
-    };
-    let mut say = |binding: &Binding<M>| {
-        if let Some(key) = binding.keys.first() {
-            spans.push(Span::styled(key.to_string(), theme.style(Role::Key)));
-            spans.push(Span::raw(format!(" {}  ", binding.hint)));
+
+    /// Leaves out the actions whose names are `listed` elsewhere on the screen.
+    #[must_use]
+    pub fn without(mut self, listed: impl Fn(&str) -> bool) -> Self {
+        self.hinted.retain(|binding| !listed(binding.name));
+        self
+    }
+
+    /// As many as fit in one line.
+    pub fn line(&self, columns: u16, theme: Theme) -> Line<'static> {
+        let columns = usize::from(columns);
+        if self.map.in_mode(self.mode).next().is_none() {
+            return Line::from(fit("enter takes it  esc does not", columns));
         }
-    };
-    let way_out = way_out.filter(|binding| needed(binding) + last.len() <= columns);
-    let mut used = last.len() + way_out.map_or(0, needed);
-    for binding in hinted().filter(|binding| !is_way_out(binding)) {
-        if used + needed(binding) <= columns {
-            used += needed(binding);
+        let last = "? help";
+        let is_way_out = |binding: &&&Binding<M>| binding.keys.contains(&Key::plain(Code::Esc));
+        let way_out = self.hinted.iter().find(is_way_out);
+        let mut spans = Vec::new();
+        let needed = |binding: &Binding<M>| {
+            let key = binding.keys.first().map_or(0, |key| width(&key.to_string()));
+            key + 1 + width(binding.hint) + 2
+        };
+        let mut say = |binding: &Binding<M>| {
+            if let Some(key) = binding.keys.first() {
+                spans.push(Span::styled(key.to_string(), theme.style(Role::Key)));
+                spans.push(Span::raw(format!(" {}  ", binding.hint)));
+            }
+        };
+        let way_out = way_out.filter(|binding| needed(binding) + last.len() <= columns);
+        let mut used = last.len() + way_out.map_or(0, |binding| needed(binding));
+        for binding in self.hinted.iter().filter(|binding| !is_way_out(binding)) {
+            if used + needed(binding) <= columns {
+                used += needed(binding);
+                say(binding);
+            }
+        }
+        if let Some(binding) = way_out {
             say(binding);
         }
+        if columns >= last.len() {
+            spans.push(Span::styled("?", theme.style(Role::Key)));
+            spans.push(Span::raw(" help"));
+        }
+        Line::from(spans)
     }
-    if let Some(binding) = way_out {
-        say(binding);
-    }
-    if columns >= last.len() {
-        spans.push(Span::styled("?", theme.style(Role::Key)));
-        spans.push(Span::raw(" help"));
-    }
-    Line::from(spans)
 }
 
 #[cfg(test)]

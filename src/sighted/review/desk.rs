@@ -138,8 +138,8 @@ impl Desk {
     pub(in crate::sighted) fn says(&self, fixture: FixtureId, verdict: Verdict) -> &'static str {
         match (self.left_side(fixture), verdict) {
             (Some(LeftSide::Reference), Verdict::Reference)
-            | (Some(LeftSide::Candidate), Verdict::Candidate) => "left right",
-            (Some(_), Verdict::Reference | Verdict::Candidate) => "right right",
+            | (Some(LeftSide::Candidate), Verdict::Candidate) => "left is right",
+            (Some(_), Verdict::Reference | Verdict::Candidate) => "right is right",
             _ => verdict.says(),
         }
     }
@@ -351,7 +351,7 @@ mod tests {
             heads += usize::from(left == LeftSide::Reference);
             let meant = desk.meant(fixture, true);
             assert_eq!(meant == Verdict::Reference, left == LeftSide::Reference);
-            assert_eq!(desk.says(fixture, meant), "left right");
+            assert_eq!(desk.says(fixture, meant), "left is right");
         }
         assert!((70..130).contains(&heads), "{heads} of 200");
         let other = Desk::new(material(), Ledger::default(), 8, true);

@@ -239,7 +239,7 @@ fn describe(desk: &Desk, output: &mut impl Write) -> io::Result<()> {
         writeln!(output, "  note: {}", escape(note))?;
     }
     let [first, second] = if left.is_some() {
-        ["left right", "right right"]
+        ["left is right", "right is right"]
     } else {
         [Verdict::Reference.says(), Verdict::Candidate.says()]
     };

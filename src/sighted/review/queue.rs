@@ -70,7 +70,7 @@ pub(in crate::sighted) const FILTER_WORDS: [(&str, &str); 8] = [
     ("reference candidate both neither cannot-tell", "the verdict"),
     ("noted", "with a note"),
     ("flagged", "not a photograph"),
-    ("anything else", "part of a class or file name"),
+    ("part of a class or file name", "any other word"),
 ];
 
 impl Filter {

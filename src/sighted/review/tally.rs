@@ -97,6 +97,14 @@ pub(in crate::sighted) fn parity_warning(totals: &Totals) -> Option<String> {
     ))
 }
 
+/// The same for one row of a narrow screen.
+pub(in crate::sighted) fn short_parity_warning(totals: &Totals) -> Option<String> {
+    parity_warning(totals)?;
+    let (a, b) = (totals.detections.a, totals.detections.b);
+    let sign = if a == b { '=' } else { '\u{2248}' };
+    Some(format!("{a} {sign} {b}, yet {} decisions changed.", totals.set_changes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::material;

@@ -20,6 +20,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use crate::sighted::score::claim::counted;
 use crate::tui::help::hint_bar;
 use crate::tui::keymap::{KeyMap, Modes};
 use crate::tui::screen::{Look, Screen};
@@ -95,11 +96,10 @@ impl Standing {
                 "no run: ONNX Runtime is missing: p fetches it".to_owned()
             }
             Some(RunEnd::Failed(reason)) => format!("run failed: {reason}"),
-            None if self.total == 0 => format!("run going on: {}: p looks", self.phase),
-            None => format!(
-                "run going on: {} of {} pictures, {} changed: p looks",
-                self.done, self.total, self.changes
-            ),
+            None if self.total == 0 => format!("run (p looks): {}", self.phase),
+            None => {
+                format!("run (p looks): {} of {}, {} changed", self.done, self.total, self.changes)
+            }
         }
     }
 
@@ -153,6 +153,7 @@ const RUNNING: Modes = Modes::only(0);
 const ASKING: Modes = Modes::only(1);
 const ENDED: Modes = Modes::only(2);
 const NO_RUNTIME: Modes = Modes::only(3);
+const STOPPING: Modes = Modes::only(4);
 
 /// The state.
 pub(in crate::sighted) struct Progress {
@@ -228,6 +229,7 @@ impl Progress {
             say(Role::Normal, &format!("report {report}"));
             notes.iter().for_each(|note| say(Role::Warning, note));
         } else if standing.total > 0 {
+            let counted = |count: usize, what| counted(count as u64, what);
             let changes = counted(standing.changes, "decision");
             let pictures = counted(standing.images_changed, "picture");
             say(Role::Strong, &format!("{changes} changed so far, in {pictures}"));
@@ -247,7 +249,7 @@ impl Progress {
 fn keymap() -> KeyMap<Msg> {
     KeyMap::new()
         .bind(
-            RUNNING,
+            RUNNING | STOPPING,
             "r enter",
             "review",
             "review",
@@ -256,7 +258,7 @@ fn keymap() -> KeyMap<Msg> {
         )
         .bind(RUNNING, "c", "cancel", "cancel", "stop the run; what is done stays", Msg::Cancel)
         .bind(
-            RUNNING,
+            RUNNING | STOPPING,
             "q esc",
             "back",
             "back",
@@ -298,11 +300,6 @@ fn keymap() -> KeyMap<Msg> {
             "to the overview; nothing is fetched",
             Msg::Leave(Leave::Back),
         )
-}
-
-/// `1 picture`, `2 pictures`.
-fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// A bar with a share behind it.
@@ -349,11 +346,23 @@ impl Screen for Progress {
     fn view(&self, frame: &mut Frame<'_>, area: Rect, look: &Look) {
         let columns = usize::from(area.width);
         let [reference, candidate] = &self.standing.sides;
+        // Both names are cut alike, rather than the end of the one and the beginning of the other.
+        let room = columns.saturating_sub("parity   against ".len()) / 2;
+        let [reference, candidate] = [reference, candidate].map(|name| fit_middle(name, room));
         let title = format!("parity  {reference} against {candidate}");
-        let title = Line::styled(fit_middle(&title, columns), look.theme.style(Role::Strong));
+        let title = Line::styled(title, look.theme.style(Role::Strong));
         frame.buffer_mut().set_line(area.x, area.y, &title, area.width);
         let rows = area.y + 1..area.bottom().saturating_sub(1);
-        for (row, (role, text)) in rows.zip(self.lines(columns)) {
+        let mut lines = self.lines(columns);
+        if lines.len() > rows.len() {
+            lines.retain(|(_, text)| !text.is_empty());
+        }
+        if lines.len() > rows.len()
+            && let Some((_, last)) = lines.get_mut(rows.len().saturating_sub(1))
+        {
+            last.push_str(" …");
+        }
+        for (row, (role, text)) in rows.zip(lines) {
             let style = look.theme.style(role);
             frame.buffer_mut().set_stringn(area.x, row, fit(&text, columns), columns, style);
         }
@@ -370,6 +379,7 @@ impl Screen for Progress {
             Some(RunEnd::NoRuntime { .. }) => NO_RUNTIME,
             Some(_) => ENDED,
             None if self.asking => ASKING,
+            None if self.cancelling => STOPPING,
             None => RUNNING,
         }
     }
@@ -382,8 +392,7 @@ impl Screen for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::headless;
-    use crate::tui::theme::Theme;
+    use crate::tui::headless::Shot;
 
     fn standing(done: u64) -> Standing {
         Standing {
@@ -407,36 +416,14 @@ mod tests {
         Standing { ended: Some(end), ..standing(200) }
     }
 
-    fn shot(progress: &Progress, (columns, rows): (u16, u16), theme: Theme) -> String {
-        let dump = headless::draw(progress, columns, rows, &Look::plain(theme));
-        if theme.is_mono() { dump.text } else { dump.with_styles() }
-    }
-
-    #[test]
-    fn frames() {
-        for size in [(40, 12), (80, 24), (120, 40)] {
-            for theme in [Theme::MONO, Theme::COLOUR] {
-                let palette = if theme.is_mono() { "mono" } else { "colour" };
-                let mut progress = Progress::new(standing(31));
-                insta::assert_snapshot!(
-                    format!("progress_{}x{}_{palette}", size.0, size.1),
-                    shot(&progress, size, theme)
-                );
-                progress.update(Msg::Cancel, Duration::ZERO);
-                insta::assert_snapshot!(
-                    format!("progress_asking_{}x{}_{palette}", size.0, size.1),
-                    shot(&progress, size, theme)
-                );
-            }
-        }
-        let ends = [
+    fn ends() -> [(&'static str, RunEnd); 4] {
+        let sentence = "59 = 59 detections, yet 20 decisions by slot and 18 of 48 pictures changed";
+        [
             (
                 "finished",
                 RunEnd::Finished {
                     report: "a-b.json".to_owned(),
-                    sentence:
-                        "59 = 59 detections, yet 20 decisions by slot and 18 of 48 pictures changed"
-                            .to_owned(),
+                    sentence: sentence.to_owned(),
                     notes: vec!["outputs are no longer remembered: the disk is full".to_owned()],
                 },
             ),
@@ -449,13 +436,29 @@ mod tests {
                     offer: "ONNX Runtime 1.2 from the Python package index, 20 MB".to_owned(),
                 },
             ),
-        ];
-        for (name, end) in ends {
-            let progress = Progress::new(ended(end));
-            insta::assert_snapshot!(
-                format!("progress_{name}_40x12_mono"),
-                shot(&progress, (40, 12), Theme::MONO)
-            );
+        ]
+    }
+
+    #[test]
+    fn frames() {
+        for shot in Shot::all() {
+            let early = Standing { phase: "reading both artifacts", ..Standing::default() };
+            let early = Standing { sides: standing(0).sides, ..early };
+            insta::assert_snapshot!(shot.name("reading"), shot.of(&Progress::new(early)));
+            let first = Standing { per_second: None, changes: 0, moved: 0, ..standing(0) };
+            let first = Standing { remembered: 0, left_out: 0, images_changed: 0, ..first };
+            insta::assert_snapshot!(shot.name("measuring"), shot.of(&Progress::new(first)));
+            let mut progress = Progress::new(standing(31));
+            insta::assert_snapshot!(shot.name("progress"), shot.of(&progress));
+            insta::assert_snapshot!(shot.name("help"), shot.of_help(&progress, ""));
+            progress.update(Msg::Cancel, Duration::ZERO);
+            insta::assert_snapshot!(shot.name("progress_asking"), shot.of(&progress));
+            progress.update(Msg::CancelYes, Duration::ZERO);
+            insta::assert_snapshot!(shot.name("progress_stopping"), shot.of(&progress));
+            for (name, end) in ends() {
+                let progress = Progress::new(ended(end));
+                insta::assert_snapshot!(shot.name(&format!("progress_{name}")), shot.of(&progress));
+            }
         }
     }
 
@@ -474,8 +477,8 @@ mod tests {
         assert_eq!(tell(Msg::Cancel), (Vec::new(), ASKING));
         assert_eq!(tell(Msg::CancelNo), (Vec::new(), RUNNING));
         tell(Msg::Cancel);
-        assert_eq!(tell(Msg::CancelYes), (vec![Effect::Cancel], RUNNING));
-        assert_eq!(tell(Msg::Cancel), (Vec::new(), RUNNING), "it is being cancelled already");
+        assert_eq!(tell(Msg::CancelYes), (vec![Effect::Cancel], STOPPING));
+        assert_eq!(tell(Msg::Cancel), (Vec::new(), STOPPING), "it is being cancelled already");
         assert_eq!(tell(Msg::Standing(Box::new(ended(RunEnd::Cancelled)))), (Vec::new(), ENDED));
         assert_eq!(tell(Msg::Cancel).1, ENDED, "nothing to cancel any more");
         assert!(tell(Msg::Leave(Leave::Review)).0.is_empty());

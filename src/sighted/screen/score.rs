@@ -16,7 +16,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::threshold_view::side_name;
+use super::threshold_view::side_names;
 use crate::domain::canonical::float_text;
 use crate::domain::digest::FixtureId;
 use crate::domain::escape::escape;
@@ -30,7 +30,7 @@ use crate::tui::screen::{Input, Look, Mouse, MouseKind, Screen};
 use crate::tui::session::Session;
 use crate::tui::theme::Role;
 use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::text::{fit_middle, pad, wrap};
+use crate::tui::widgets::text::{fit_middle, fit_parts, pad, wrap};
 
 /// How the screen ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,8 +178,27 @@ impl ScoreScreen {
         usize::try_from((at + by).rem_euclid(count)).unwrap_or(0)
     }
 
+    /// Rows between tabs and hints; the list of images has a head of its own.
     fn body(&self) -> Rect {
-        Rect::new(0, 2, self.size.0, self.size.1.saturating_sub(3))
+        let head = u16::from(!self.differing().is_empty());
+        Rect::new(0, 2 + head, self.size.0, self.size.1.saturating_sub(3 + head))
+    }
+}
+
+/// Columns below which the list of images is written with few words.
+const NARROW: usize = 60;
+
+/// The head of what follows an image in its list.
+const COLUMNS_HEAD: &str = " people   best A best B";
+
+/// The first column of that list: who finds something in the image; without a side, its head.
+fn found_by(narrow: bool, side: &str) -> String {
+    match (side, narrow) {
+        ("", true) => "only ".to_owned(),
+        ("", false) => "only found by ".to_owned(),
+        ("A", false) => "A reference   ".to_owned(),
+        (_, false) => "B candidate   ".to_owned(),
+        (side, true) => format!("{side:<5}"),
     }
 }
 
@@ -236,30 +255,23 @@ impl Screen for ScoreScreen {
             return;
         }
         let theme = look.theme;
-        let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
         let blind = self.subset().and_then(|subset| subset.blind);
         let name = self.subset().map_or_else(String::new, |subset| subset.kind.name());
         let planned = self.subset().is_some_and(|subset| subset.planned);
-        let (names, hashes) = (&self.score.names, &self.score.artifacts);
-        let side = |word, name: &str, hash: &str| side_name(word, name, hash, area.width);
         let title = Line::from(vec![
             Span::styled("Score at ", theme.style(Role::Strong)),
             Span::styled(float_text(self.score.operating_point), theme.style(Role::Strong)),
             Span::raw(" "),
             Span::styled(badge(blind), theme.style(Role::Warning)),
             Span::raw(format!(
-                " {} {}/{}{}",
+                " {}, subset {}/{}{}",
                 escape(&name),
                 self.subset + 1,
                 self.score.subsets.len(),
                 if planned { "" } else { " exploratory" }
             )),
-            Span::raw("  "),
-            Span::styled("A", theme.style(Role::First)),
-            Span::raw(side("reference", &names.a, &hashes.a)),
-            Span::styled("B", theme.style(Role::Second)),
-            Span::raw(side("candidate", &names.b, &hashes.b)),
         ]);
+        let sides = side_names(&self.score.names, &self.score.artifacts, area.width, theme);
         let mut tabs = Vec::new();
         for (index, (_, word)) in PAGES.iter().enumerate() {
             let chosen = index == self.page;
@@ -267,13 +279,23 @@ impl Screen for ScoreScreen {
             tabs.push(Span::styled(format!(" {word} "), theme.style(role)));
         }
         let buffer = frame.buffer_mut();
+        let title = fit_parts(title, [sides], usize::from(area.width));
         buffer.set_line(area.x, area.y, &title, area.width);
         buffer.set_line(area.x, area.y + 1, &Line::from(tabs), area.width);
-        let body = row(2, area.height - 3);
         let columns = usize::from(area.width.saturating_sub(2));
+        let head = u16::from(!self.differing().is_empty());
+        let body =
+            Rect { y: area.y + 2 + head, height: area.height.saturating_sub(3 + head), ..area };
+        let narrow = columns < NARROW;
+        if head > 0 {
+            let (found, room) = (found_by(narrow, ""), columns - found_by(narrow, "").len());
+            let text = pad("image", room.saturating_sub(COLUMNS_HEAD.len()));
+            let text = format!("{found}{text}{COLUMNS_HEAD}");
+            buffer.set_stringn(body.x + 2, body.y - 1, text, columns, theme.style(Role::Faint));
+        }
         if self.list.len == 0 {
             let text = match self.page() {
-                Page::Differing => "the artifacts differ on no image of this subset",
+                Page::Differing => "no image differs in this subset",
                 _ => "nothing to show",
             };
             buffer.set_stringn(body.x + 2, body.y, text, columns, theme.style(Role::Faint));
@@ -284,14 +306,13 @@ impl Screen for ScoreScreen {
                 return Line::raw(self.lines.get(index).cloned().unwrap_or_default());
             }
             differing.get(index).map_or_else(Line::default, |it| {
-                let (side, role) =
-                    if it.gained { ("B only", Role::Second) } else { ("A only", Role::First) };
+                let (side, role) = if it.gained { ("B", Role::Second) } else { ("A", Role::First) };
+                let side = found_by(narrow, side);
                 let tail =
                     format!(" {:<8} {:.4} {:.4}", truth_word(it.truth), it.best.a, it.best.b);
-                let room = columns.saturating_sub(7 + tail.len());
+                let room = columns.saturating_sub(side.len() + tail.len());
                 Line::from(vec![
                     Span::styled(side, theme.style(role)),
-                    Span::raw(" "),
                     Span::raw(pad(&fit_middle(&escape(&it.path), room), room)),
                     Span::raw(tail),
                 ])
@@ -357,7 +378,7 @@ mod tests {
     use crate::sighted::score::compute::score;
     use crate::sighted::score::evidence::Evidence;
     use crate::sighted::score::testing::Set;
-    use crate::tui::headless;
+    use crate::tui::headless::{self, Shot};
     use crate::tui::keymap::Key;
     use crate::tui::theme::Theme;
 
@@ -442,22 +463,25 @@ mod tests {
     fn frames() {
         for (page, keys) in [
             ("numbers", ""),
+            ("exploratory", "right"),
             ("categories", "tab"),
             ("differing", "tab tab j"),
             ("said", "shift-tab"),
         ] {
-            for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
+            for shot in Shot::all() {
                 let mut screen = screen();
-                screen.update(Msg::Resize(columns, rows), Duration::ZERO);
+                screen.update(Msg::Resize(shot.size.0, shot.size.1), Duration::ZERO);
                 if !keys.is_empty() {
                     press(&mut screen, keys);
                 }
-                let mono = headless::draw(&screen, columns, rows, &Look::plain(Theme::MONO));
-                insta::assert_snapshot!(format!("{page}-{columns}x{rows}-mono"), mono.text);
-                let look = Look::plain(Theme::COLOUR);
-                let colour = headless::draw(&screen, columns, rows, &look).with_styles();
-                insta::assert_snapshot!(format!("{page}-{columns}x{rows}-colour"), colour);
+                insta::assert_snapshot!(shot.name(page), shot.of(&screen));
             }
+        }
+        for shot in Shot::all() {
+            insta::assert_snapshot!(shot.name("help"), shot.of_help(&screen(), ""));
+            let mut same = ScoreScreen::new(score(&evidence(), 0.95));
+            press(&mut same, "tab tab");
+            insta::assert_snapshot!(shot.name("nothing_differs"), shot.of(&same));
         }
     }
 

@@ -5,7 +5,7 @@ use crossbeam_channel::unbounded;
 use super::*;
 use crate::sighted::score::testing::Set;
 use crate::tui::event_loop::{self, Ended, NoHost, Scripted};
-use crate::tui::headless;
+use crate::tui::headless::{self, Shot};
 use crate::tui::theme::Theme;
 
 /// Forty pictures with litter and twenty clean ones; the candidate is a little less sure of most.
@@ -235,35 +235,39 @@ fn no_size_panics() {
 
 #[test]
 fn frames() {
-    for (name, keys) in [
-        ("start", ""),
-        ("moved", "L j"),
-        ("looking", "L j v"),
-        ("asking", "right enter"),
-        ("typing", "t 0 ."),
-    ] {
-        let mut screen = screen();
-        if !keys.is_empty() {
-            press(&mut screen, keys);
-        }
-        for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
-            if columns != 80 && ["asking", "typing", "looking"].contains(&name) {
-                continue;
+    for shot in Shot::all() {
+        for (name, keys) in [
+            ("start", ""),
+            ("moved", "L j"),
+            ("looking", "L j v"),
+            ("photographs", "L s b"),
+            ("asking", "right enter"),
+            ("typing", "t 0 ."),
+            ("refused", "t 7 enter"),
+            ("at_the_end", "H H H H H H H H p p"),
+        ] {
+            let mut screen = screen();
+            screen.update(Msg::Resize(shot.size.0, shot.size.1), Duration::ZERO);
+            if !keys.is_empty() {
+                press(&mut screen, keys);
             }
-            let mono = headless::draw(&screen, columns, rows, &Look::plain(Theme::MONO));
-            insta::assert_snapshot!(format!("{name}-{columns}x{rows}-mono"), mono.text);
-            let look = Look::plain(Theme::COLOUR);
-            let colour = headless::draw(&screen, columns, rows, &look).with_styles();
-            insta::assert_snapshot!(format!("{name}-{columns}x{rows}-colour"), colour);
+            insta::assert_snapshot!(shot.name(name), shot.of(&screen));
         }
+        insta::assert_snapshot!(shot.name("help"), shot.of_help(&screen(), ""));
+        let few = ThresholdScreen::new(hardly_any_label(), 0.4);
+        insta::assert_snapshot!(shot.name("few_labels"), shot.of(&few));
     }
+}
+
+fn hardly_any_label() -> Evidence {
+    let mut set = Set::new(&[("a", 0.9, 0.3), ("b", 0.5, 0.5)]);
+    set.labelled("ada", &["a"], &[]);
+    set.join()
 }
 
 #[test]
 fn with_hardly_any_label_it_draws_no_curve_and_gives_no_rate() {
-    let mut set = Set::new(&[("a", 0.9, 0.3), ("b", 0.5, 0.5)]);
-    set.labelled("ada", &["a"], &[]);
-    let screen = ThresholdScreen::new(set.join(), 0.4);
+    let screen = ThresholdScreen::new(hardly_any_label(), 0.4);
     let text = headless::draw(&screen, 80, 24, &Look::plain(Theme::MONO)).text;
     assert!(text.contains("too few labelled images for a curve"), "{text}");
     assert!(text.contains("unmeasured (1 image)") && !text.contains("100.0 %"), "{text}");

@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 use super::threshold::{Band, Listed, RANGE, Shown, ThresholdScreen};
 use crate::domain::canonical::float_text;
 use crate::domain::escape::escape;
+use crate::sighted::decision::report::Sides;
 use crate::sighted::score::claim::counted;
 use crate::sighted::score::curve::Change;
 use crate::sighted::score::presence::Measure;
@@ -19,7 +20,7 @@ use crate::tui::help::hint_bar;
 use crate::tui::screen::{Look, Screen as _};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::plot::{Pattern, Plot, Series};
-use crate::tui::widgets::text::{fit, fit_middle, pad, width, wrap};
+use crate::tui::widgets::text::{fit, fit_line, fit_middle, fit_parts, pad, width, wrap};
 
 /// Rows of the numbers under the plot.
 const NUMBER_ROWS: u16 = 9;
@@ -35,6 +36,9 @@ const PLOT_ROWS: u16 = 5;
 
 /// Below this width a change is written with signs only.
 const SHORT_ROW: usize = 60;
+
+/// Columns of the field a threshold is typed in.
+const FIELD_COLUMNS: u16 = 40;
 
 /// Longest name of an artifact in the title.
 const NAME_COLUMNS: usize = 28;
@@ -178,31 +182,42 @@ fn threshold_text(value: f64) -> String {
     if rounded.total_cmp(&value).is_eq() { text } else { format!("{text}+") }
 }
 
-/// What a side is, and, where there is room, which file with which hash.
-pub(super) fn side_name(word: &str, name: &str, hash: &str, columns: u16) -> String {
-    if columns < WIDE || name.is_empty() {
-        return format!(" {word} ");
-    }
-    let hash = escape(hash.get(..8).unwrap_or(hash));
-    format!(" {word} {} {hash}  ", fit_middle(&escape(name), NAME_COLUMNS))
+/// Which side is A and which is B, and, where there is room, which file with which hash.
+pub(super) fn side_names(
+    names: &Sides<String>,
+    hashes: &Sides<String>,
+    columns: u16,
+    theme: Theme,
+) -> Vec<Span<'static>> {
+    let side = |word: &str, name: &str, hash: &str| {
+        if columns < WIDE || name.is_empty() {
+            return format!(" {word}");
+        }
+        let hash = escape(hash.get(..8).unwrap_or(hash));
+        format!(" {word} {} {hash} ", fit_middle(&escape(name), NAME_COLUMNS))
+    };
+    vec![
+        Span::styled("  A", theme.style(Role::First)),
+        Span::raw(side("reference", &names.a, &hashes.a)),
+        Span::styled(" B", theme.style(Role::Second)),
+        Span::raw(side("candidate", &names.b, &hashes.b)),
+    ]
 }
 
 fn title(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
     let shown = screen.shown();
-    let (names, hashes) = (&screen.evidence.names, &screen.evidence.artifacts);
-    let side = |word, name: &str, hash: &str| side_name(word, name, hash, area.width);
     let line = Line::from(vec![
         Span::styled("Threshold ", theme.style(Role::Strong)),
         Span::styled(threshold_text(screen.at), theme.style(Role::Strong)),
         Span::raw(" "),
         Span::styled(badge(shown.blind), theme.style(Role::Warning)),
-        Span::raw(format!(" {}  ", shown.name)),
-        Span::raw(format!("sidecar {}  ", float_text(screen.evidence.recommended))),
-        Span::styled("A", theme.style(Role::First)),
-        Span::raw(side("reference", &names.a, &hashes.a)),
-        Span::styled("B", theme.style(Role::Second)),
-        Span::raw(side("candidate", &names.b, &hashes.b)),
+        Span::raw(format!(" {}", shown.name)),
     ]);
+    let others = [
+        vec![Span::raw(format!("  sidecar {}", float_text(screen.evidence.recommended)))],
+        side_names(&screen.evidence.names, &screen.evidence.artifacts, area.width, theme),
+    ];
+    let line = fit_parts(line, others, usize::from(area.width));
     buffer.set_line(area.x, area.y, &line, area.width);
 }
 
@@ -236,7 +251,7 @@ fn curves(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Them
         Span::styled("A solid", theme.style(Role::First)),
         Span::raw(" "),
         Span::styled("B dashed", theme.style(Role::Second)),
-        Span::raw(", false positives "),
+        Span::raw(", false pos. "),
         Span::styled("A dots", theme.style(Role::First)),
         Span::raw(" "),
         Span::styled("B sparse", theme.style(Role::Second)),
@@ -345,10 +360,11 @@ fn numbers(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: The
 
 fn decisions_text(screen: &ThresholdScreen, short: bool) -> String {
     let Some(row) = &screen.decisions else {
-        return format!(
-            "not listed below {}: the report keeps detections from there on",
-            float_text(screen.evidence.detection_floor)
-        );
+        let floor = float_text(screen.evidence.detection_floor);
+        if short {
+            return format!("not known below {floor}");
+        }
+        return format!("not known below {floor}: the report keeps detections from there on");
     };
     if short {
         return format!(
@@ -413,18 +429,18 @@ fn short_same_data_text(shown: &Shown) -> String {
 /// What a threshold read off this plot costs in certainty, in words.
 pub(super) fn same_data_text(shown: &Shown) -> String {
     let half = |measure| {
-        shown
-            .curve
-            .band(measure)
-            .map_or_else(|| "unmeasured".to_owned(), |half| format!("\u{b1}{:.1}", 100.0 * half))
+        shown.curve.band(measure).map_or_else(
+            || "unmeasured".to_owned(),
+            |half| format!("\u{b1}{:.1} points", 100.0 * half),
+        )
     };
     let unresolved = if shown.unresolved == 0 {
         String::new()
     } else {
-        format!("; {} unresolved left out", counted(shown.unresolved, "image"))
+        format!("; {} unresolved left out", shown.unresolved)
     };
     format!(
-        "a point picked here is chosen on the same data that judges it; \"any t\" allows for that: recall {}, false pos. {} points{unresolved}",
+        "a point picked here is chosen on the same data that judges it; \"any t\" allows for that: recall {}, false pos. {}{unresolved}",
         half(Measure::Recall),
         half(Measure::FalsePositives)
     )
@@ -541,30 +557,32 @@ fn change_line(
 }
 
 fn bottom(screen: &ThresholdScreen, area: Rect, buffer: &mut Buffer, theme: Theme) {
+    let columns = usize::from(area.width);
+    let hints = hint_bar(screen.keymap(), screen.mode(), area.width, theme);
     if let Some(input) = &screen.typing {
-        let prompt = screen
-            .notice
-            .as_ref()
-            .map_or_else(|| "threshold: ".to_owned(), |notice| format!("{notice}: "));
-        input.render(&prompt, area, buffer);
+        let said = if screen.notice.is_some() { "expected" } else { "threshold" };
+        let prompt = format!("{said} {} to {}: ", float_text(RANGE.0), float_text(RANGE.1));
+        let field = Rect { width: area.width.min(FIELD_COLUMNS), ..area };
+        input.render(&prompt, field, buffer);
+        let rest = area.width - field.width;
+        if hints.width() <= usize::from(rest) {
+            buffer.set_line(field.right(), area.y, &hints, rest);
+        }
         return;
     }
-    let question;
     let line = if screen.asking {
-        question = format!(
-            "Choose {}? Its numbers were chosen on the same data. ",
-            threshold_text(screen.at)
-        );
+        let at = threshold_text(screen.at);
+        let long = format!("Choose {at}? Its numbers were chosen on the same data. ");
+        let short = format!("Same data: choose {at}? ");
+        let answers = hints.width();
+        let question = if width(&long) + answers <= columns { long } else { short };
         let mut line = Line::styled(question, theme.style(Role::Warning));
-        line.spans.push(Span::styled("y", theme.style(Role::Key)));
-        line.spans.push(Span::raw(" yes  "));
-        line.spans.push(Span::styled("n", theme.style(Role::Key)));
-        line.spans.push(Span::raw(" no"));
+        line.spans.extend(hints.spans);
         line
     } else if let Some(notice) = &screen.notice {
         Line::styled(notice.clone(), theme.style(Role::Warning))
     } else {
-        hint_bar(screen.keymap(), screen.mode(), area.width, theme)
+        hints
     };
-    buffer.set_line(area.x, area.y, &line, area.width);
+    buffer.set_line(area.x, area.y, &fit_line(line, columns), area.width);
 }

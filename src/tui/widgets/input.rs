@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::text::width;
+use super::text::{fit, width};
 use crate::domain::escape::escape;
 use crate::tui::keymap::{Code, Key};
 
@@ -116,7 +116,9 @@ impl TextInput {
         let blank = " ".repeat(usize::from(area.width));
         buffer.set_stringn(row.x, row.y, &blank, blank.len(), Style::new());
         let columns = usize::from(area.width);
-        let prompt_columns = width(prompt).min(columns / 2);
+        // What is typed matters more than what was asked, once there is room for a word of it.
+        let prompt = fit(prompt, (columns / 2).max(columns.saturating_sub(12)));
+        let prompt_columns = width(&prompt);
         buffer.set_stringn(
             row.x,
             row.y,

@@ -1,6 +1,7 @@
 //! Text that fits its cells.
 
 use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// A rectangle in the middle of `area`, no larger than it.
@@ -30,6 +31,39 @@ pub fn fit(text: &str, columns: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// A line of several styles, cut to `columns` as [`fit`] cuts text.
+pub fn fit_line(mut line: Line<'static>, columns: usize) -> Line<'static> {
+    if line.width() <= columns {
+        return line;
+    }
+    let mut room = columns;
+    line.spans.retain_mut(|span| {
+        let (had, wide) = (room, span.width());
+        room = room.saturating_sub(wide);
+        if had > 0 && wide >= had {
+            // Here it ends, also where the span would just fit: something follows it.
+            span.content = fit(&format!("{} ", span.content), had).into();
+        }
+        had > 0
+    });
+    line
+}
+
+/// A line with those of `others` behind it that fit whole, so that no number is cut to another one.
+pub fn fit_parts(
+    mut line: Line<'static>,
+    others: impl IntoIterator<Item = Vec<Span<'static>>>,
+    columns: usize,
+) -> Line<'static> {
+    for spans in others {
+        let wanted: usize = spans.iter().map(Span::width).sum();
+        if line.width() + wanted <= columns {
+            line.spans.extend(spans);
+        }
+    }
+    fit_line(line, columns)
 }
 
 /// `text`, cut in the middle: beginning and end of a path both matter.
@@ -115,6 +149,13 @@ mod tests {
         assert_eq!(fit("abcdef", 4), "abc…");
         assert_eq!(fit("abc", 4), "abc");
         assert_eq!(fit("垃圾桶", 4), "垃…");
+        let line = |columns| fit_line(Line::from(vec!["ab".into(), "cd".into()]), columns);
+        let cut = [(5, "abcd"), (4, "abcd"), (3, "ab…"), (2, "a…"), (1, "…"), (0, "")];
+        for (columns, text) in cut {
+            assert_eq!(line(columns).to_string(), text);
+        }
+        let parts = [vec![" 0.41".into()], vec![" x".into()]];
+        assert_eq!(fit_parts(Line::from("abc"), parts, 5).to_string(), "abc x");
         assert_eq!(fit_middle("images/park/bottle.jpg", 11), "image…e.jpg");
         assert_eq!(pad("ab", 4), "ab  ");
         assert_eq!(pad_left("7", 3), "  7");

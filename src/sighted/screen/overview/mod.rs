@@ -119,6 +119,9 @@ enum Mode {
     AskQuit,
 }
 
+/// Place of the runs among the sections.
+const RUNS_SECTION: usize = 2;
+
 const BROWSE: Modes = Modes::only(0);
 const PROMPT: Modes = Modes::only(1);
 const CANDIDATE: Modes = Modes::only(2);
@@ -273,7 +276,7 @@ impl Overview {
                             shard: shard.to_owned(),
                         });
                     } else {
-                        let text = "expected a name and a shard, like ada 1/4".to_owned();
+                        let text = "expected a name and a shard: ada 1/4".to_owned();
                         self.notice = Some((Role::Warning, text));
                     }
                 }
@@ -391,13 +394,9 @@ impl Screen for Overview {
         self.body(frame, body, theme);
         let status = Rect { y: area.bottom() - 2, height: 1, ..area };
         if let Mode::Prompt(field) = &self.mode {
-            let label = match &self.notice {
-                Some((_, text)) => format!("{text}: "),
-                None => "rater and shard: ".to_owned(),
-            };
-            field.render(&label, status, frame.buffer_mut());
+            field.render("rater and shard: ", status, frame.buffer_mut());
         } else {
-            let asked = "Leaving stops the run. Leave? (What is done stays.)";
+            let asked = "Leaving stops the run; done work stays.";
             let (role, text) = match (&self.notice, &self.run, self.complete) {
                 _ if self.mode == Mode::AskQuit => (Role::Warning, asked.to_owned()),
                 (Some((role, text)), ..) => (*role, text.clone()),
@@ -409,7 +408,13 @@ impl Screen for Overview {
             frame.buffer_mut().set_stringn(0, status.y, text, columns, theme.style(role));
         }
         let hints = Rect { y: area.bottom() - 1, height: 1, ..area };
-        let bar = hint_bar(&self.keys, self.mode(), area.width, theme);
+        let bar = match (&self.mode, &self.notice) {
+            // The row above is the field's.
+            (Mode::Prompt(_), Some((role, text))) => {
+                Line::styled(fit(text, columns), theme.style(*role))
+            }
+            _ => hint_bar(&self.keys, self.mode(), area.width, theme),
+        };
         frame.render_widget(bar, hints);
         if let Mode::Candidate(list) = &self.mode {
             self.candidate_menu(list, frame, area, theme);
@@ -467,36 +472,39 @@ impl Overview {
         });
     }
 
-    /// The sections, the list of runs in what room is left.
+    /// The sections. Where the screen is low each keeps its heading, and the list of runs two rows; what
+    /// is left goes to artifacts, labels and records, in this order.
     fn body(&self, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
         let columns = usize::from(area.width);
-        let above =
-            [self.artifact_lines(columns, theme), self.fixture_lines(columns, theme)].concat();
-        let below = [self.shard_lines(columns, theme), self.record_lines(columns, theme)].concat();
-        let height = usize::from(area.height);
+        let mut sections = [
+            self.artifact_lines(columns, theme),
+            self.fixture_lines(columns, theme),
+            vec![heading("RUNS", self.run_count().as_str(), theme)],
+            self.shard_lines(columns, theme),
+            self.record_lines(columns, theme),
+        ];
         let runs = self.runs.as_ref().map_or(1, |runs| runs.len().max(1));
-        // Everything is cut before the list of runs has less than two rows.
-        let room_above = above.len().min(height.saturating_sub(3));
-        let room_runs = runs.min(height.saturating_sub(room_above + 1 + below.len()).max(2));
-        let mut row = area.y;
-        let mut put = |frame: &mut Frame<'_>, line: &Line<'_>| {
-            if row < area.bottom() {
-                frame.buffer_mut().set_line(area.x, row, line, area.width);
-                row += 1;
-            }
-        };
-        for line in above.iter().take(room_above) {
-            put(frame, line);
+        let mut room = usize::from(area.height).saturating_sub(sections.len());
+        let mut rows_of_runs = runs.min(2).min(room);
+        room -= rows_of_runs;
+        for section in &mut sections {
+            section.truncate(1 + room);
+            room -= section.len() - 1;
         }
-        put(frame, &heading("RUNS", self.run_count().as_str(), theme));
-        let list = Rect {
-            y: row,
-            height: u16::try_from(room_runs).unwrap_or(1).min(area.bottom().saturating_sub(row)),
-            ..area
-        };
-        self.runs_list(frame, list, theme);
-        for (row, line) in (list.bottom()..area.bottom()).zip(&below) {
-            frame.buffer_mut().set_line(area.x, row, line, area.width);
+        rows_of_runs += room.min(runs - rows_of_runs.min(runs));
+        let mut row = area.y;
+        for (index, section) in sections.iter().enumerate() {
+            for line in section {
+                if row < area.bottom() {
+                    frame.buffer_mut().set_line(area.x, row, line, area.width);
+                    row += 1;
+                }
+            }
+            if index == RUNS_SECTION {
+                let height = u16::try_from(rows_of_runs).unwrap_or(1).min(area.bottom() - row);
+                self.runs_list(frame, Rect { y: row, height, ..area }, theme);
+                row += height;
+            }
         }
     }
 
@@ -524,16 +532,16 @@ impl Overview {
                         (changes, _) => format!("{changes} changed, {} decided", brief.decided),
                     };
                     let [a, b] = &brief.sides;
-                    if columns < 70 {
-                        format!("{} {stand}", escape(time.get(5..).unwrap_or(&time)))
-                    } else {
-                        format!(
-                            "{}  {stand}, {} pictures at {}  {a} {b}",
-                            escape(&time),
-                            brief.fixtures,
-                            brief.threshold,
-                        )
-                    }
+                    let short = format!("{} {stand}", escape(time.get(5..).unwrap_or(&time)));
+                    let long = format!(
+                        "{}  {stand}, {} pictures at {}",
+                        escape(&time),
+                        brief.fixtures,
+                        brief.threshold,
+                    );
+                    let longest = format!("{long}  {a} {b}");
+                    let fits = |text: &String| width(text) <= columns;
+                    [longest, long].into_iter().find(fits).unwrap_or(short)
                 }
             };
             Line::from(fit(&text, columns))
@@ -583,8 +591,8 @@ impl Overview {
     fn shard_lines(&self, columns: usize, theme: Theme) -> Vec<Line<'static>> {
         let Some(shards) = &self.shards else { return vec![heading("LABELS", "…", theme)] };
         if shards.is_empty() {
-            let text = "flipside.toml names no shards: [labels]";
-            return vec![heading("LABELS", text, theme)];
+            let text = fit("no [labels] in flipside.toml", columns.saturating_sub(10));
+            return vec![heading("LABELS", &text, theme)];
         }
         let mut lines = vec![heading("LABELS", "answered by shard; counts only", theme)];
         for fact in shards {
@@ -612,11 +620,16 @@ impl Overview {
             return vec![heading("RECORDS", "…", theme)];
         };
         let signed = records.iter().filter(|record| record.signed > 0).count();
-        let wrong = if *bad == 0 { String::new() } else { format!(", {bad} files are none") };
+        let wrong = match bad {
+            0 => String::new(),
+            1 => "; 1 file is no record".to_owned(),
+            count => format!("; {count} files are no records"),
+        };
         let text = match records.len() {
             0 => format!("none yet{wrong}"),
             count => format!("{count}, {signed} signed{wrong}"),
         };
+        let text = fit(&text, columns.saturating_sub(10));
         let mut lines = vec![heading("RECORDS", &text, theme)];
         for record in records {
             let signed = match record.signed {

@@ -4,7 +4,7 @@ use super::facts::{ArtifactBytes, RunBrief};
 use super::*;
 use crate::domain::digest::ManifestHash;
 use crate::domain::shard::Shard;
-use crate::tui::headless;
+use crate::tui::headless::{self, Shot};
 use crate::tui::keymap::Key;
 
 fn shard(index: u32) -> Shard {
@@ -81,6 +81,14 @@ fn facts() -> Vec<Fact> {
     ]
 }
 
+/// A workspace in which nothing was done yet.
+fn empty() -> Vec<Fact> {
+    let mut facts = facts();
+    facts.truncate(2);
+    facts.extend([Fact::Runs(Vec::new()), Fact::Shards(Vec::new()), Fact::Records(Vec::new(), 0)]);
+    facts
+}
+
 fn overview(facts: Vec<Fact>) -> Overview {
     let mut overview = Overview::new(
         "workspace/litter\u{202e}",
@@ -110,25 +118,31 @@ fn keys(overview: &mut Overview, keys: &str) {
 
 #[test]
 fn frames() {
-    for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
-        for theme in [Theme::MONO, Theme::COLOUR] {
-            let palette = if theme.is_mono() { "mono" } else { "colour" };
-            let dump = headless::draw(&overview(facts()), columns, rows, &Look::plain(theme));
-            let text = if theme.is_mono() { dump.text } else { dump.with_styles() };
-            insta::assert_snapshot!(format!("overview_{columns}x{rows}_{palette}"), text);
-            let mut asked = overview(facts());
-            tell_run(&mut asked, true);
-            keys(&mut asked, "q");
-            let dump = headless::draw(&asked, columns, rows, &Look::plain(theme));
-            let text = if theme.is_mono() { dump.text } else { dump.with_styles() };
-            insta::assert_snapshot!(format!("leaving_{columns}x{rows}_{palette}"), text);
-        }
+    for shot in Shot::all() {
+        let mut at_work = overview(facts());
+        insta::assert_snapshot!(shot.name("overview"), shot.of(&at_work));
+        insta::assert_snapshot!(shot.name("help"), shot.of_help(&at_work, ""));
+        tell_run(&mut at_work, true);
+        insta::assert_snapshot!(shot.name("running"), shot.of(&at_work));
+        keys(&mut at_work, "q");
+        insta::assert_snapshot!(shot.name("leaving"), shot.of(&at_work));
+        let mut asks = overview(facts());
+        keys(&mut asks, "l");
+        insta::assert_snapshot!(shot.name("labelling"), shot.of(&asks));
+        keys(&mut asks, "ctrl-u x enter");
+        insta::assert_snapshot!(shot.name("labelling_refused"), shot.of(&asks));
+        let mut chooses = with_candidates(&["int8.onnx", "evil\u{1b}[2J.onnx"]);
+        keys(&mut chooses, "p j");
+        insta::assert_snapshot!(shot.name("candidates"), shot.of(&chooses));
+        let reading = with_candidates(&["int8.onnx"]);
+        insta::assert_snapshot!(shot.name("reading"), shot.of(&reading));
+        insta::assert_snapshot!(shot.name("empty"), shot.of(&overview(empty())));
     }
 }
 
 #[test]
 fn an_empty_workspace_says_what_to_do() {
-    let overview = overview(vec![Fact::Runs(Vec::new()), Fact::Shards(Vec::new())]);
+    let overview = overview(empty());
     let text = headless::draw(&overview, 80, 24, &Look::plain(Theme::MONO)).text;
     assert!(text.contains("none yet: p runs parity"), "{text}");
     let mut overview = overview;
@@ -199,7 +213,7 @@ fn with_candidates(names: &[&str]) -> Overview {
 }
 
 fn tell_run(overview: &mut Overview, going: bool) {
-    let text = "run going on: 12 of 48 pictures, 5 changed: p looks".to_owned();
+    let text = "run (p looks): 12 of 48, 5 changed".to_owned();
     let line = RunLine { text, role: Role::Strong, going };
     overview.update(Msg::Run(line), Duration::ZERO);
 }
@@ -208,8 +222,6 @@ fn tell_run(overview: &mut Overview, going: bool) {
 fn one_of_several_candidates_is_chosen_and_a_run_that_goes_on_is_looked_at() {
     let mut one = with_candidates(&["int8.onnx", "evil\u{1b}[2J.onnx"]);
     keys(&mut one, "p");
-    let text = headless::draw(&one, 40, 12, &Look::plain(Theme::MONO)).text;
-    insta::assert_snapshot!("candidates_40x12_mono", text);
     keys(&mut one, "j enter");
     assert_eq!(one.take_choice(), Choice::Parity(1));
     let mut closed = with_candidates(&["int8.onnx", "fp16.onnx"]);
@@ -225,7 +237,7 @@ fn leaving_asks_while_a_run_goes_on_and_only_then() {
     let mut running = with_candidates(&["int8.onnx"]);
     tell_run(&mut running, true);
     let text = headless::draw(&running, 80, 24, &Look::plain(Theme::MONO)).text;
-    assert!(text.contains("12 of 48 pictures, 5 changed"), "{text}");
+    assert!(text.contains("12 of 48, 5 changed"), "{text}");
     keys(&mut running, "q");
     let text = headless::draw(&running, 80, 24, &Look::plain(Theme::MONO)).text;
     assert!(!running.is_finished() && text.contains("Leaving stops the run"), "{text}");

@@ -1,12 +1,11 @@
 //! What the review screen's actions do.
 
-use super::layout::{can_split, layout};
+use super::layout::{can_split, layout, warning};
 use super::{Effect, Menu, Mode, Prompt, ReviewScreen, Shows, inside, panel};
 use crate::domain::label::NotPhotograph;
 use crate::sighted::decision::report::DetectionRow;
 use crate::sighted::review::pictures::{Rendition, picture_id};
 use crate::sighted::review::queue::Filter;
-use crate::sighted::review::tally::parity_warning;
 use crate::sighted::review::twin;
 use crate::sighted::review::verdict::{LeftSide, ReviewEvent, Seen, Verdict};
 use crate::tui::picture::overlay::{BoxOverlay, Line};
@@ -127,10 +126,7 @@ impl ReviewScreen {
         if unsaved > 0 && !self.warned_unsaved {
             self.warned_unsaved = true;
             self.mode = Mode::Browse;
-            self.say(
-                Role::Bad,
-                format!("{unsaved} not saved yet: ctrl-s tries again, q leaves without"),
-            );
+            self.say(Role::Bad, format!("{unsaved} not saved: ctrl-s retries, q gives up"));
         } else {
             self.finished = true;
         }
@@ -470,8 +466,7 @@ impl ReviewScreen {
     /// Brings pictures, boxes and areas in line with the state, and asks for what is missing.
     pub(super) fn refresh(&mut self) -> Vec<Effect> {
         let Some(desk) = &self.desk else { return Vec::new() };
-        let warning = parity_warning(&desk.material.totals);
-        let parts = layout(self.size, warning.as_deref(), self.shows);
+        let parts = layout(self.size, warning(desk, self.size).len(), self.shows);
         let rendition = if self.model_input { Rendition::ModelInput } else { Rendition::Upright };
         let Some(image) = desk.queue.image() else {
             self.pictures.iter_mut().for_each(crate::tui::picture::view::PictureView::clear);
@@ -543,7 +538,7 @@ impl ReviewScreen {
         ];
         let tags = match left {
             None => ["R", "C"],
-            Some(_) => ["1", "2"],
+            Some(_) => ["L", "R"],
         };
         let mut boxes = Vec::new();
         for at in 0..2 {
@@ -583,8 +578,7 @@ impl ReviewScreen {
         if self.mode != Mode::Browse {
             return Vec::new();
         }
-        let warning = parity_warning(&desk.material.totals);
-        let parts = layout(self.size, warning.as_deref(), self.shows);
+        let parts = layout(self.size, warning(desk, self.size).len(), self.shows);
         let on_picture = parts.pictures.iter().any(|area| inside(mouse, *area));
         match mouse.kind {
             MouseKind::Press if inside(mouse, parts.panel) => {

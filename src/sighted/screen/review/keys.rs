@@ -8,6 +8,14 @@ pub(super) const BROWSE: Modes = Modes::only(0);
 pub(super) const MENU: Modes = Modes::only(1);
 pub(super) const PROMPT: Modes = Modes::only(2);
 pub(super) const TALLY: Modes = Modes::only(3);
+/// There is no change to say anything of.
+pub(super) const EMPTY: Modes = Modes::only(4);
+/// There is nothing yet, or never will be.
+pub(super) const WAITING: Modes = Modes::only(5);
+
+/// Names of the five verdicts.
+pub(super) const VERDICTS: [&str; 5] =
+    ["verdict-first", "verdict-second", "verdict-both", "verdict-neither", "verdict-cannot-tell"];
 
 /// All bindings. Words do not name the sides when those are hidden.
 pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
@@ -59,14 +67,21 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             act(Act::VerdictClear),
         )
         .bind(
-            BROWSE,
+            BROWSE | EMPTY,
             "u",
             "undo",
             "undo",
             "take back the last action, from any sitting",
             act(Act::Undo),
         )
-        .bind(BROWSE, "U ctrl-r", "redo", "", "do again what was taken back", act(Act::Redo))
+        .bind(
+            BROWSE | EMPTY,
+            "U ctrl-r",
+            "redo",
+            "",
+            "do again what was taken back",
+            act(Act::Redo),
+        )
         .bind(BROWSE, "j down", "next-item", "", "next change", act(Act::NextItem))
         .bind(BROWSE, "k up", "previous-item", "", "previous change", act(Act::PreviousItem))
         .bind(BROWSE, "l right space", "next-image", "", "next picture", act(Act::NextImage))
@@ -105,7 +120,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             BROWSE,
             "w",
             "model-input",
-            "",
+            "model",
             "what the model saw: the squashed input",
             act(Act::ModelInput),
         )
@@ -133,7 +148,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
         .bind(BROWSE, "K alt-up", "pan-up", "", "pan up", act(Act::Pan(0, -1)))
         .bind(BROWSE, "J alt-down", "pan-down", "", "pan down", act(Act::Pan(0, 1)))
         .bind(
-            BROWSE,
+            BROWSE | EMPTY,
             "s",
             "order",
             "",
@@ -141,7 +156,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             act(Act::NextOrder),
         )
         .bind(
-            BROWSE,
+            BROWSE | EMPTY,
             "m",
             "moved-slots",
             "",
@@ -149,16 +164,16 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             act(Act::MovedSlots),
         )
         .bind(
-            BROWSE,
+            BROWSE | EMPTY,
             "/",
             "filter",
             "filter",
             "filter: vanished lost >0.2 open both flagged noted, or any name",
             act(Act::Filter),
         )
-        .bind(BROWSE, "\\", "filter-clear", "", "no filter", act(Act::FilterClear))
+        .bind(BROWSE | EMPTY, "\\", "filter-clear", "no filter", "no filter", act(Act::FilterClear))
         .bind(
-            BROWSE,
+            BROWSE | EMPTY,
             "y",
             "tally",
             "",
@@ -174,7 +189,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             act(Act::Copy),
         )
         .bind(
-            BROWSE,
+            BROWSE | EMPTY,
             "ctrl-s",
             "save-again",
             "",
@@ -182,7 +197,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             act(Act::SaveAgain),
         )
         .bind(
-            BROWSE,
+            BROWSE | EMPTY | WAITING,
             "q esc",
             "quit",
             "quit",

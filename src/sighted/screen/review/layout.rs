@@ -3,6 +3,8 @@
 use ratatui::layout::Rect;
 
 use super::Shows;
+use crate::sighted::review::desk::Desk;
+use crate::sighted::review::tally::{parity_warning, short_parity_warning};
 use crate::tui::widgets::text::wrap;
 
 /// Narrowest picture that is worth being split in two.
@@ -24,15 +26,23 @@ pub(super) struct Layout {
     pub(super) hints: Rect,
 }
 
-/// The parts for a size, a warning and a way of showing boxes.
-pub(super) fn layout(size: (u16, u16), warning: Option<&str>, shows: Shows) -> Layout {
+/// Lines of the warning about equal totals; none when there is nothing to warn of. On a low screen each row
+/// is needed for the picture, so there a narrow one says it in fewer words.
+pub(super) fn warning(desk: &Desk, (width, height): (u16, u16)) -> Vec<String> {
+    let totals = &desk.material.totals;
+    let lines = |text: String| wrap(&text, usize::from(width).max(1));
+    let rows = if height < 16 { 1 } else { 2 };
+    let long = parity_warning(totals).map(lines).filter(|lines| lines.len() <= rows);
+    let mut lines = long.or_else(|| short_parity_warning(totals).map(lines)).unwrap_or_default();
+    lines.truncate(rows);
+    lines
+}
+
+/// The parts for a size, lines of warning and a way of showing boxes.
+pub(super) fn layout(size: (u16, u16), warning: usize, shows: Shows) -> Layout {
     let (width, height) = size;
     let row = |y: u16, rows: u16| Rect { x: 0, y: y.min(height), width, height: rows };
-    let warning_rows = warning.map_or(0, |text| {
-        let lines = wrap(text, usize::from(width).max(1)).len();
-        // On a low screen each row is needed for the picture.
-        u16::try_from(lines).unwrap_or(1).min(if height < 16 { 1 } else { 2 })
-    });
+    let warning_rows = u16::try_from(warning).unwrap_or(0);
     let top = 1 + warning_rows;
     let middle = height.saturating_sub(top + 2);
     let (picture, panel) = if width >= WIDE {
@@ -64,7 +74,7 @@ pub(super) fn layout(size: (u16, u16), warning: Option<&str>, shows: Shows) -> L
 
 /// Whether two pictures fit side by side.
 pub(super) fn can_split(size: (u16, u16)) -> bool {
-    let whole = layout(size, None, Shows::Both).pictures[0];
+    let whole = layout(size, 0, Shows::Both).pictures[0];
     whole.width >= MIN_SPLIT
 }
 
@@ -85,9 +95,7 @@ mod tests {
         for width in 40..240 {
             for height in 12..70 {
                 for shows in [Shows::Both, Shows::SideBySide] {
-                    let warning =
-                        "Equal totals (202, 202) hide 112 changed decisions in 50 pictures.";
-                    let parts = layout((width, height), Some(warning), shows);
+                    let parts = layout((width, height), if height < 16 { 1 } else { 2 }, shows);
                     let all = [
                         parts.header,
                         parts.warning,
@@ -113,7 +121,7 @@ mod tests {
 
     #[test]
     fn two_pictures_are_of_equal_size() {
-        let [left, right] = layout((200, 60), None, Shows::SideBySide).pictures;
+        let [left, right] = layout((200, 60), 0, Shows::SideBySide).pictures;
         assert_eq!((left.width, left.height), (right.width, right.height));
         assert!(can_split((200, 60)) && !can_split((50, 20)));
     }

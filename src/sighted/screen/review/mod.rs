@@ -327,8 +327,8 @@ impl ReviewScreen {
                     self.saving = None;
                 }
                 if self.read_only.is_none() {
-                    let retry = if fatal { "" } else { "; ctrl-s tries again" };
-                    self.say(Role::Bad, format!("NOT SAVED: {reason}{retry}"));
+                    let retry = if fatal { "" } else { " (ctrl-s retries)" };
+                    self.say(Role::Bad, format!("NOT SAVED{retry}: {reason}"));
                 }
                 if fatal {
                     self.read_only = Some(reason);
@@ -425,7 +425,11 @@ impl Screen for ReviewScreen {
 
     fn mode(&self) -> Modes {
         match self.mode {
-            Mode::Browse => keys::BROWSE,
+            Mode::Browse => match &self.desk {
+                None => keys::WAITING,
+                Some(desk) if desk.item().is_none() => keys::EMPTY,
+                Some(_) => keys::BROWSE,
+            },
             Mode::Menu(..) => keys::MENU,
             Mode::Prompt(..) => keys::PROMPT,
             Mode::Tally => keys::TALLY,

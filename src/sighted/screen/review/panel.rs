@@ -16,6 +16,8 @@ use crate::tui::widgets::text::{fit, pad, width, wrap};
 
 /// Rows below the list in the panel that has room.
 const DETAIL_ROWS: u16 = 11;
+/// Rows of the list of verdicts, with one that is free for a note.
+const VERDICT_ROWS: u16 = 6;
 
 /// A verdict as a mark. Left and right instead of the sides while those are hidden.
 pub(super) fn mark(desk: &Desk, item: &ReviewItem) -> Mark {
@@ -36,6 +38,29 @@ pub(super) fn mark(desk: &Desk, item: &ReviewItem) -> Mark {
     };
     let word = verdict.map_or("open", |verdict| desk.says(item.key.fixture, verdict));
     Mark { glyph, word, role }
+}
+
+/// The five verdicts with their keys, a star behind the one that stands.
+pub(super) fn verdict_rows(desk: &Desk) -> Vec<String> {
+    let Some(item) = desk.item() else { return Vec::new() };
+    let fixture = item.key.fixture;
+    let verdicts = [
+        desk.meant(fixture, true),
+        desk.meant(fixture, false),
+        Verdict::Both,
+        Verdict::Neither,
+        Verdict::CannotTell,
+    ];
+    let row = |(letter, verdict): (&str, Verdict)| {
+        let stands = if desk.verdict_of(item) == Some(verdict) { " *" } else { "" };
+        format!("{letter}  {}{stands}", desk.says(fixture, verdict))
+    };
+    ["a", "d", "b", "n", "t"].into_iter().zip(verdicts).map(row).collect()
+}
+
+/// Whether there is room for all verdicts below what is said of the change.
+pub(super) fn lists_verdicts(desk: &Desk, panel: Rect) -> bool {
+    desk.item().is_some() && panel.height >= list_height(desk, panel) + DETAIL_ROWS + VERDICT_ROWS
 }
 
 /// Height of the list in the panel; the rest is for the details.
@@ -93,6 +118,9 @@ pub(super) fn render(desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Them
         Span::raw("verdict "),
         Span::styled(format!("{} {}", mark.glyph, mark.word), theme.style(mark.role)),
     ]));
+    if lists_verdicts(desk, area) {
+        lines.extend(verdict_rows(desk).into_iter().map(|row| Line::from(format!("  {row}"))));
+    }
     if let Some(kind) = desk.ledger.flag(item.key.fixture) {
         lines.push(Line::styled(
             format!("! not a photograph: {}", kind.word()),

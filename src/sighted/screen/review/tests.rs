@@ -9,12 +9,10 @@ use crate::media::orientation::Orientation;
 use crate::media::pixels::RgbImage;
 use crate::sighted::review::testing::{Fixture, fixtures, material, report_json};
 use crate::sighted::review::verdict::Verdict;
-use crate::tui::headless;
-use crate::tui::help::Help;
+use crate::tui::headless::{self, Shot};
 use crate::tui::keymap::Key;
 use crate::tui::picture::worker::encode;
 use crate::tui::picture::{Canvas, Picture};
-use crate::tui::screen;
 use crate::tui::theme::Theme;
 
 /// A screen with a writer that acknowledges and pictures that come at once.
@@ -141,42 +139,86 @@ fn picture() -> Picture {
     }
 }
 
-const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
-
 #[test]
 fn frames() {
-    for size in SIZES {
-        for theme in [Theme::MONO, Theme::COLOUR] {
-            let mut sitting = Sitting::begin_with(false, material(), size, theme);
-            sitting.keys("m");
-            let name = |what: &str| {
-                let palette = if theme.is_mono() { "mono" } else { "colour" };
-                format!("{what}_{}x{}_{palette}", size.0, size.1)
-            };
-            let shot = |sitting: &Sitting| {
-                let dump = headless::draw(&sitting.screen, size.0, size.1, &sitting.look);
-                if theme.is_mono() { dump.text } else { dump.with_styles() }
-            };
-            insta::assert_snapshot!(name("open"), shot(&sitting));
-            sitting.keys("a e");
-            sitting.types("twice the same");
-            sitting.keys("enter a d b");
-            insta::assert_snapshot!(name("tally"), shot(&sitting));
-            sitting.keys("esc enter");
-            insta::assert_snapshot!(name("menu"), shot(&sitting));
-            sitting.keys("esc /");
-            insta::assert_snapshot!(name("filter"), shot(&sitting));
-            sitting.keys("esc home v v v");
-            insta::assert_snapshot!(name("blink"), shot(&sitting));
-            let mut help = Help::default();
-            help.open();
-            let dump = headless::draw_with(size.0, size.1, |frame| {
-                screen::draw(&sitting.screen, &help, frame, &sitting.look);
-            });
-            let text = if theme.is_mono() { dump.text } else { dump.with_styles() };
-            insta::assert_snapshot!(name("help"), text);
-        }
+    for shot in Shot::all() {
+        let begin = |hidden| Sitting::begin_with(hidden, material(), shot.size, shot.look.theme);
+        let mut sitting = begin(false);
+        sitting.keys("m");
+        insta::assert_snapshot!(shot.name("open"), shot.of(&sitting.screen));
+        sitting.keys("a e");
+        sitting.types("twice the same");
+        sitting.keys("enter a d b");
+        insta::assert_snapshot!(shot.name("tally"), shot.of(&sitting.screen));
+        sitting.keys("esc enter");
+        insta::assert_snapshot!(shot.name("menu"), shot.of(&sitting.screen));
+        sitting.keys("esc /");
+        insta::assert_snapshot!(shot.name("filter"), shot.of(&sitting.screen));
+        sitting.types("noted");
+        sitting.keys("enter");
+        insta::assert_snapshot!(shot.name("noted"), shot.of(&sitting.screen));
+        sitting.keys("f j");
+        insta::assert_snapshot!(shot.name("what_is_it"), shot.of(&sitting.screen));
+        sitting.keys("enter");
+        insta::assert_snapshot!(shot.name("flagged"), shot.of(&sitting.screen));
+        sitting.keys("u");
+        insta::assert_snapshot!(shot.name("undone"), shot.of(&sitting.screen));
+        sitting.keys("/");
+        sitting.types(" nowhere");
+        sitting.keys("enter");
+        insta::assert_snapshot!(shot.name("filtered_out"), shot.of(&sitting.screen));
+        sitting.keys("\\ g");
+        insta::assert_snapshot!(shot.name("jump"), shot.of(&sitting.screen));
+        sitting.keys("esc home e");
+        sitting.types("a note");
+        insta::assert_snapshot!(shot.name("note"), shot.of(&sitting.screen));
+        sitting.keys("esc v v v");
+        insta::assert_snapshot!(shot.name("blink"), shot.of(&sitting.screen));
+        insta::assert_snapshot!(shot.name("help"), shot.of_help(&sitting.screen, ""));
+        insta::assert_snapshot!(shot.name("help_filtered"), shot.of_help(&sitting.screen, "zoom"));
+        sitting.keys("v z w x");
+        insta::assert_snapshot!(shot.name("side_by_side"), shot.of(&sitting.screen));
+        let mut hidden = begin(true);
+        insta::assert_snapshot!(shot.name("hidden"), shot.of(&hidden.screen));
+        hidden.keys("enter");
+        insta::assert_snapshot!(shot.name("hidden_menu"), shot.of(&hidden.screen));
     }
+}
+
+#[test]
+fn frames_of_what_goes_wrong_or_has_not_come() {
+    for shot in Shot::all() {
+        let begin = || Sitting::begin_with(false, material(), shot.size, shot.look.theme);
+        let mut unsaved = begin();
+        unsaved.acks = false;
+        unsaved.keys("a");
+        insta::assert_snapshot!(shot.name("saving"), shot.of(&unsaved.screen));
+        let ticket = unsaved.screen.saving.expect("in flight").0;
+        let reason = "runs.db: the disk is full".to_owned();
+        unsaved.send(Msg::Recorded(Reply::Failed { ticket, reason, fatal: false }));
+        insta::assert_snapshot!(shot.name("not_saved"), shot.of(&unsaved.screen));
+        unsaved.keys("q");
+        insta::assert_snapshot!(shot.name("leaving_unsaved"), shot.of(&unsaved.screen));
+        let mut growing = begin();
+        let more = Material { report: None, ..material() };
+        growing.send(Msg::Grown(Arc::new(more)));
+        insta::assert_snapshot!(shot.name("growing"), shot.of(&growing.screen));
+        let mut waiting = ReviewScreen::new(growing.screen.start.clone());
+        insta::assert_snapshot!(shot.name("waiting"), shot.of(&waiting));
+        let reason =
+            "sessions/reports/a.json: not a parity report: expected value at line 1 column 1";
+        waiting.update(Msg::Loaded(Box::new(Err(reason.to_owned()))), Duration::ZERO);
+        insta::assert_snapshot!(shot.name("refused"), shot.of(&waiting));
+        let still = Sitting::begin_with(false, still(), shot.size, shot.look.theme);
+        insta::assert_snapshot!(shot.name("nothing_changed"), shot.of(&still.screen));
+    }
+}
+
+/// The material of a report in which nothing changed.
+fn still() -> Material {
+    let still = [Fixture { ..fixtures().remove(3) }];
+    let report = serde_json::from_value(report_json::report(&still, &["a"])).expect("a report");
+    Material::from_report(&report, None, std::path::Path::new(".")).expect("reviewable")
 }
 
 #[test]
@@ -194,11 +236,7 @@ fn frames_before_there_is_anything_and_when_there_is_nothing() {
     assert!(text(&screen).contains("reading the report"));
     screen.update(Msg::Loaded(Box::new(Err("no such report".to_owned()))), Duration::ZERO);
     assert!(text(&screen).contains("no such report"));
-    let still = [Fixture { ..fixtures().remove(3) }];
-    let report = serde_json::from_value(report_json::report(&still, &["a"])).expect("a report");
-    let material =
-        Material::from_report(&report, None, std::path::Path::new(".")).expect("reviewable");
-    let sitting = Sitting::begin_with(false, material, (60, 14), Theme::MONO);
+    let sitting = Sitting::begin_with(false, still(), (60, 14), Theme::MONO);
     assert!(sitting.text().contains("No decision changed at 0.4."), "{}", sitting.text());
 }
 
@@ -262,10 +300,14 @@ fn what_is_not_saved_is_said_and_can_be_written_again() {
     let ticket = sitting.screen.saving.expect("in flight").0;
     let reason = "runs.db: the disk is full".to_owned();
     sitting.send(Msg::Recorded(Reply::Failed { ticket, reason, fatal: false }));
-    assert!(sitting.text().contains("NOT SAVED: runs.db: the disk is full"), "{}", sitting.text());
+    assert!(
+        sitting.text().contains("NOT SAVED (ctrl-s retries): runs.db: the disk is full"),
+        "{}",
+        sitting.text()
+    );
     sitting.keys("q");
     assert!(!sitting.screen.is_finished());
-    assert!(sitting.text().contains("not saved yet"));
+    assert!(sitting.text().contains("1 not saved: ctrl-s retries"));
     sitting.acks = true;
     let written = sitting.written.len();
     sitting.keys("ctrl-s");
@@ -381,7 +423,7 @@ fn hidden_sides_are_named_nowhere() {
     for keys in ["", "l", "l", "l", "v", "v", "v", "v", "enter", "esc", "a", "u"] {
         sitting.keys(keys);
         let text = sitting.text();
-        for word in ["reference", "candidate", "vanished", "appeared"] {
+        for word in ["reference", "candidate", "vanished", "appeared", "C\u{2550}"] {
             assert!(!text.contains(word), "{word} after {keys}:\n{text}");
         }
     }
@@ -457,12 +499,7 @@ fn side_by_side_gives_way_when_the_window_shrinks() {
 fn the_mouse_picks_a_change_zooms_and_drags() {
     let mut sitting = Sitting::begin(false);
     sitting.keys("m");
-    let panel = layout::layout(
-        (80, 24),
-        Some("Equal totals (7, 7) hide 5 changed decisions in 4 pictures."),
-        Shows::Both,
-    )
-    .panel;
+    let panel = layout::layout((80, 24), 1, Shows::Both).panel;
     let event = |kind, column, row| Msg::Input(Input::Mouse(Mouse { kind, column, row }));
     use crate::tui::screen::MouseKind::{Drag, Press, ScrollUp};
     sitting.send(event(Press, panel.x + 3, panel.y + 1));

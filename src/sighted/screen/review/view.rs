@@ -5,43 +5,48 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
-use super::layout::{Layout, layout};
-use super::{Menu, Mode, Notice, Prompt, ReviewScreen, Shows, panel};
+use super::layout::{Layout, layout, warning};
+use super::{Menu, Mode, Notice, Prompt, ReviewScreen, Shows, keys, panel};
 use crate::domain::escape::escape;
 use crate::domain::label::NotPhotograph;
 use crate::sighted::review::desk::Desk;
 use crate::sighted::review::queue::FILTER_WORDS;
-use crate::sighted::review::tally::{Tally, parity_warning};
+use crate::sighted::review::tally::Tally;
 use crate::sighted::review::verdict::Verdict;
-use crate::tui::help::hint_bar;
+use crate::tui::help::{HintBar, hint_bar};
 use crate::tui::screen::{Look, Screen as _};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::text::{fit, pad, popup, width, wrap};
 
+/// Columns from which on there is room to say which screen this is.
+const WITH_NAME: u16 = 60;
+
 pub(super) fn render(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let theme = look.theme;
     let Some(desk) = &screen.desk else { return waiting(screen, frame, area, theme) };
-    let warning = parity_warning(&desk.material.totals);
-    let parts = layout((area.width, area.height), warning.as_deref(), screen.shows);
+    let size = (area.width, area.height);
+    let warned = warning(desk, size);
+    let parts = layout(size, warned.len(), screen.shows);
     header(screen, desk, frame, parts.header, theme);
-    if let Some(warning) = warning {
-        let lines = wrap(&warning, usize::from(parts.warning.width).max(1));
-        for (row, line) in (parts.warning.top()..parts.warning.bottom()).zip(lines) {
-            let style = theme.style(Role::Warning);
-            frame.buffer_mut().set_stringn(0, row, line, usize::from(area.width), style);
-        }
+    for (row, line) in (parts.warning.top()..parts.warning.bottom()).zip(warned) {
+        let style = theme.style(Role::Warning);
+        frame.buffer_mut().set_stringn(0, row, line, usize::from(area.width), style);
     }
+    let mut verdicts_listed = false;
     let covered = look.covered || screen.is_covered();
     let under = Look { covered, ..*look };
     if desk.queue.item().is_some() {
         pictures(screen, frame, &parts, &under);
         panel::render(desk, frame, parts.panel, theme);
+        verdicts_listed = panel::lists_verdicts(desk, parts.panel);
     } else {
         nothing(screen, desk, frame, parts.pictures[0], theme);
     }
     status(screen, desk, frame, parts.status, theme);
-    let hints = hint_bar(screen.keymap(), screen.mode(), parts.hints.width, theme);
-    frame.render_widget(hints, parts.hints);
+    let bar = HintBar::new(screen.keymap(), screen.mode());
+    // What stands in the panel leaves room for other keys.
+    let listed = |name: &str| verdicts_listed && keys::VERDICTS.contains(&name);
+    frame.render_widget(bar.without(listed).line(parts.hints.width, theme), parts.hints);
     match &screen.mode {
         Mode::Menu(menu, list) => {
             let rows = menu_rows(desk, *menu);
@@ -67,12 +72,15 @@ pub(super) fn render(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, l
 /// Before report and log were read.
 fn waiting(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     let (text, role) = match &screen.material {
-        Some(Err(reason)) => (format!("{reason}\n\nq leaves"), Role::Bad),
+        Some(Err(reason)) => (reason.clone(), Role::Bad),
         Some(Ok(_)) => ("reading verdicts…".to_owned(), Role::Faint),
         None => ("reading the report…".to_owned(), Role::Faint),
     };
     let paragraph = Paragraph::new(text).style(theme.style(role)).wrap(Wrap { trim: true });
-    frame.render_widget(paragraph, area);
+    let body = Rect { height: area.height.saturating_sub(1), ..area };
+    frame.render_widget(paragraph, body);
+    let hints = Rect { y: body.bottom(), height: area.height - body.height, ..area };
+    frame.render_widget(hint_bar(screen.keymap(), screen.mode(), area.width, theme), hints);
 }
 
 fn header(screen: &ReviewScreen, desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
@@ -116,8 +124,11 @@ fn header(screen: &ReviewScreen, desk: &Desk, frame: &mut Frame<'_>, area: Rect,
     if screen.model_input {
         parts.insert(0, "what the model saw".to_owned());
     }
-    let text = format!("review  {}", parts.join("  "));
     let columns = usize::from(area.width);
+    if area.width >= WITH_NAME {
+        parts.insert(0, "review".to_owned());
+    }
+    let text = parts.join("  ");
     let style = theme.style(Role::Strong);
     frame.buffer_mut().set_stringn(area.x, area.y, fit(&text, columns), columns, style);
 }
@@ -153,6 +164,7 @@ fn status(screen: &ReviewScreen, desk: &Desk, frame: &mut Frame<'_>, area: Rect,
     if let Mode::Prompt(prompt, field) = &screen.mode {
         let label = match prompt {
             Prompt::Note => "note: ".to_owned(),
+            Prompt::Jump if area.width < WITH_NAME => "jump to: ".to_owned(),
             Prompt::Jump => "jump to (number, name, hash): ".to_owned(),
             Prompt::Filter => "filter: ".to_owned(),
         };
@@ -191,43 +203,32 @@ fn status(screen: &ReviewScreen, desk: &Desk, frame: &mut Frame<'_>, area: Rect,
     }
 }
 
-/// What a filter may say, above the line it is typed in.
+/// What a filter may say, above the line it is typed in; without what it means where there is no room.
 fn filter_words(frame: &mut Frame<'_>, prompt: Rect, theme: Theme) {
-    let rows = u16::try_from(FILTER_WORDS.len()).unwrap_or(u16::MAX).min(prompt.y);
+    let columns = usize::from(prompt.width);
+    let column = FILTER_WORDS.iter().map(|(words, _)| width(words)).max().unwrap_or(0) + 2;
+    let widest = FILTER_WORDS.iter().map(|(_, meaning)| column + width(meaning)).max();
+    let key = theme.style(Role::Key);
+    let lines: Vec<Line<'_>> = if widest.is_some_and(|widest| widest <= columns) {
+        let line = |(words, meaning): &(&str, &'static str)| {
+            Line::from(vec![Span::styled(pad(words, column), key), Span::raw(*meaning)])
+        };
+        FILTER_WORDS.iter().map(line).collect()
+    } else {
+        let words = FILTER_WORDS.iter().flat_map(|(words, _)| wrap(words, columns));
+        words.map(|words| Line::styled(words, key)).collect()
+    };
+    let rows = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(prompt.y);
     let area = Rect { y: prompt.y - rows, height: rows, ..prompt };
     frame.render_widget(Clear, area);
-    let columns = FILTER_WORDS.iter().map(|(words, _)| width(words)).max().unwrap_or(0);
-    for (row, (words, meaning)) in (area.top()..area.bottom()).zip(FILTER_WORDS) {
-        let line = Line::from(vec![
-            Span::styled(pad(words, columns + 2), theme.style(Role::Key)),
-            Span::raw(meaning),
-        ]);
+    for (row, line) in (area.top()..area.bottom()).zip(lines) {
         frame.buffer_mut().set_line(area.x, row, &line, area.width);
     }
 }
 
 fn menu_rows(desk: &Desk, menu: Menu) -> Vec<String> {
     match menu {
-        Menu::Verdict => {
-            let Some(item) = desk.item() else { return Vec::new() };
-            let fixture = item.key.fixture;
-            let letters = ["a", "d", "b", "n", "t"];
-            let verdicts = [
-                desk.meant(fixture, true),
-                desk.meant(fixture, false),
-                Verdict::Both,
-                Verdict::Neither,
-                Verdict::CannotTell,
-            ];
-            letters
-                .iter()
-                .zip(verdicts)
-                .map(|(letter, verdict)| {
-                    let stands = if desk.verdict_of(item) == Some(verdict) { " *" } else { "" };
-                    format!("{letter}  {}{stands}", desk.says(fixture, verdict))
-                })
-                .collect()
-        }
+        Menu::Verdict => panel::verdict_rows(desk),
         Menu::Flag => std::iter::once("a photograph".to_owned())
             .chain(
                 NotPhotograph::ALL.iter().map(|kind| format!("not a photograph: {}", kind.word())),
@@ -238,22 +239,33 @@ fn menu_rows(desk: &Desk, menu: Menu) -> Vec<String> {
 
 fn tally(desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
     let tally = Tally::of(&desk.material, &desk.ledger);
+    // The hints stay in sight: they say how to leave.
+    let area = Rect { height: area.height.saturating_sub(1), ..area };
     let columns = area.width.min(64);
     let inner = usize::from(columns.saturating_sub(4)).max(1);
-    let mut lines: Vec<Line<'_>> = Verdict::ALL
+    let counts: Vec<(u64, &str)> = Verdict::ALL
         .iter()
-        .map(|verdict| {
+        .map(|verdict| (tally.count(*verdict), verdict.says()))
+        .chain([(tally.items - tally.decided(), "open")])
+        .collect();
+    let mut lines: Vec<Line<'_>> = counts
+        .iter()
+        .map(|(count, what)| {
             Line::from(vec![
-                Span::styled(format!("{:>5} ", tally.count(*verdict)), theme.style(Role::Strong)),
-                Span::raw(verdict.says()),
+                Span::styled(format!("{count:>5} "), theme.style(Role::Strong)),
+                Span::raw(*what),
             ])
         })
         .collect();
-    lines.push(Line::from(format!("{:>5} open", tally.items - tally.decided())));
     lines.push(Line::default());
-    lines.extend(wrap(&tally.sentence(), inner).into_iter().map(Line::from));
+    let sentence: Vec<_> = wrap(&tally.sentence(), inner).into_iter().map(Line::from).collect();
+    if lines.len() + sentence.len() + 2 > usize::from(area.height) {
+        let counts: Vec<_> = counts.iter().map(|(count, what)| format!("{count} {what}")).collect();
+        lines = wrap(&counts.join(", "), inner).into_iter().map(Line::from).collect();
+    }
+    lines.extend(sentence);
     let left_out = desk.queue.moved_left_out();
-    if left_out > 0 {
+    if left_out > 0 && lines.len() + 4 <= usize::from(area.height) {
         lines.push(Line::default());
         lines.push(Line::from(format!("{left_out} moved slots need no verdict")));
     }
