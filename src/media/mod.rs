@@ -10,6 +10,7 @@ mod gif;
 mod jpeg;
 pub mod limits;
 pub mod orientation;
+mod pair_filter;
 pub mod pixels;
 pub mod resample;
 pub mod statistics;

@@ -6,22 +6,12 @@
 //! pass; width comes first, height second, except when a picture more than a hundred times as high as
 //! wide becomes less high. The order matters because of the rounding in between.
 //!
-//! What makes them fast: a weight is split into `high * 4096 + low`, both 16 bits, so that the inner
-//! loop multiplies 16 by 16 bits, which every processor does for eight samples at once. Sums wrap, and
-//! wrapping sums of the two halves recombine exactly. Each pass writes its result turned by a quarter,
-//! so that both passes run along consecutive samples.
+//! Both passes run the same filter over pairs of samples: two neighbours of a row in the first, two of a
+//! column in the second.
 
 use super::orientation::Orientation;
+use super::pair_filter::{LANES, Lanes, PRECISION, Path, STREAMS, Weight, filter, pair};
 use super::pixels::RgbImage;
-
-/// Bits behind the point of a weight.
-const PRECISION: u32 = 22;
-/// Bits of the low half of a weight.
-const LOW_BITS: u32 = 12;
-/// Lines filtered together, so that each weight is loaded once for all of them.
-const GROUP: usize = 8;
-/// The number of weights is made a multiple of this.
-const LANES: usize = 8;
 
 /// A filter kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,95 +63,85 @@ pub fn resize(picture: &RgbImage, width: u32, height: u32, kernel: Kernel) -> Rg
 fn width_first(picture: &RgbImage, width: u32, height: u32, kernel: Kernel) -> RgbImage {
     let (rows, columns) = (picture.height() as usize, picture.width() as usize);
     let across = Weights::new(columns, width as usize, kernel);
-    let turned = pass(rows, columns, &across, |row, lines| {
-        let pixels = &picture.rgb()[3 * columns * row..3 * columns * (row + 1)];
-        let [red, green, blue] = lines;
-        let (red, green, blue) = (&mut red[..columns], &mut green[..columns], &mut blue[..columns]);
-        let mut at = 0;
-        while at < columns {
-            red[at] = pixels[3 * at] as i16;
-            green[at] = pixels[3 * at + 1] as i16;
-            blue[at] = pixels[3 * at + 2] as i16;
-            at += 1;
-        }
-    });
     let down = Weights::new(rows, height as usize, kernel);
-    let planes = pass(width as usize, rows, &down, |column, lines| {
-        for (line, plane) in lines.into_iter().zip(&turned) {
-            line[..rows].copy_from_slice(&plane[rows * column..rows * (column + 1)]);
-        }
-    });
-    let [red, green, blue] = &planes;
-    let mut rgb = Vec::with_capacity(3 * red.len());
-    for ((red, green), blue) in red.iter().zip(green).zip(blue) {
-        // The three are clamped to 0..=255.
-        rgb.extend_from_slice(&[*red as u8, *green as u8, *blue as u8]);
-    }
-    RgbImage::trusted(width, height, rgb)
+    let narrowed = narrow(picture, &across, down.span(rows));
+    RgbImage::trusted(width, height, lower(&narrowed, 3 * width as usize, &down))
 }
 
-/// Filters `lines` lines of `samples` samples in three channels. Sample `o` of line `l` of the result
-/// lies at `o * lines + l` of its channel: the result is turned.
-fn pass(
-    lines: usize,
-    samples: usize,
-    weights: &Weights,
-    mut fill: impl FnMut(usize, [&mut [i16]; 3]),
-) -> [Vec<i16>; 3] {
-    // Weights past the last sample are 0; they still need something to be multiplied with.
-    let padded = samples + weights.taps;
-    let mut buffer = vec![0_i16; 3 * GROUP * padded];
-    let outputs = weights.starts.len();
-    let mut turned = [(); 3].map(|()| vec![0_i16; outputs * lines]);
-    for first in (0..lines).step_by(GROUP) {
-        let count = GROUP.min(lines - first);
-        for (line, channels) in buffer.chunks_exact_mut(3 * padded).take(count).enumerate() {
-            let (red, rest) = channels.split_at_mut(padded);
-            let (green, blue) = rest.split_at_mut(padded);
-            let [red, green, blue] = [red, green, blue].map(|channel| &mut channel[..samples]);
-            fill(first + line, [red, green, blue]);
+/// The first pass. The result lies as the second one reads it: `span` rows, each of pairs of bytes that lie
+/// below each other.
+fn narrow(picture: &RgbImage, across: &Weights, span: usize) -> Vec<Lanes> {
+    let stride = stride(3 * across.outputs());
+    let mut narrowed = vec![Lanes::default(); span * stride];
+    let distance = across.span(picture.width() as usize);
+    let mut lines = vec![Lanes::default(); STREAMS * distance];
+    let rows: Vec<&[u8]> = picture.rows().collect();
+    for (group, rows) in rows.chunks(STREAMS).enumerate() {
+        for (line, row) in lines.chunks_exact_mut(distance).zip(rows) {
+            pair_up(row, line);
         }
-        for (output, (start, (low, high))) in weights.outputs().enumerate() {
-            let at = output * lines + first;
-            for (channel, plane) in turned.iter_mut().enumerate() {
-                for (line, result) in plane[at..at + count].iter_mut().enumerate() {
-                    let from = (3 * line + channel) * padded + start;
-                    *result = filter(&buffer[from..from + weights.taps], low, high);
+        // The lines of a group are two rows of pairs; lines past the last row hold what no weight counts.
+        let (upper, rest) = narrowed[STREAMS / 2 * group * stride..].split_at_mut(stride);
+        let upper = upper.as_flattened_mut();
+        let lower = rest.get_mut(..stride).unwrap_or_default().as_flattened_mut();
+        for (output, (start, weights)) in across.each() {
+            let made = filter(&lines, Path { first: start, step: 1, distance }, weights);
+            let of_lines = |line: usize, channel: usize| {
+                pair(made[line * LANES + channel], made[(line + 1) * LANES + channel])
+            };
+            for channel in 0..3 {
+                let at = 3 * output + channel;
+                upper[at] = of_lines(0, channel);
+                if let Some(lower) = lower.get_mut(at) {
+                    *lower = of_lines(2, channel);
                 }
             }
         }
     }
-    turned
+    narrowed
 }
 
-/// One output sample, 0..=255.
-///
-/// Counted by hand: in a build without optimisation, where the tests run, iterators take three times as
-/// long, and this is where decoding spends its time. Optimised, both are the same.
-#[inline]
-fn filter(samples: &[i16], low: &[i16], high: &[i16]) -> i16 {
-    let taps = samples.len();
-    let (low, high) = (&low[..taps], &high[..taps]);
-    let (mut low_sum, mut high_sum) = (0_i32, 0_i32);
-    let mut tap = 0;
-    while tap < taps {
-        let sample = samples[tap] as i32;
-        low_sum = low_sum.wrapping_add(sample * low[tap] as i32);
-        high_sum = high_sum.wrapping_add(sample * high[tap] as i32);
-        tap += 1;
+/// Pairs of neighbours of a row; lanes are the channels, and one to spare. Counted by hand, as the filter is.
+fn pair_up(row: &[u8], pairs: &mut [Lanes]) {
+    let (twos, last) = row.as_chunks::<6>();
+    let mut at = 0;
+    while at < twos.len() {
+        let [red, green, blue, next_red, next_green, next_blue] = twos[at];
+        pairs[at] = [pair(red, next_red), pair(green, next_green), pair(blue, next_blue), 0];
+        at += 1;
     }
-    let sum = low_sum.wrapping_add(high_sum << LOW_BITS).wrapping_add(1 << (PRECISION - 1));
-    (sum >> PRECISION).clamp(0, 255) as i16
+    if let [red, green, blue] = *last {
+        pairs[at] = [pair(red, 0), pair(green, 0), pair(blue, 0), 0];
+    }
 }
 
-/// Which input samples make each output sample, and how much of each.
+/// The second pass: rows of `bytes` bytes out of what [`narrow`] made.
+fn lower(narrowed: &[Lanes], bytes: usize, down: &Weights) -> Vec<u8> {
+    let stride = stride(bytes);
+    let mut made = Vec::with_capacity(bytes * down.outputs() + STREAMS * LANES);
+    for (output, (start, weights)) in down.each() {
+        for first in (0..stride).step_by(STREAMS) {
+            let path = Path { first: start * stride + first, step: stride, distance: 1 };
+            made.extend_from_slice(&filter(narrowed, path, weights));
+        }
+        // The last streams reach past the row.
+        made.truncate(bytes * (output + 1));
+    }
+    made
+}
+
+/// [`Lanes`] that a row of `bytes` bytes takes: a whole number of what is filtered together.
+fn stride(bytes: usize) -> usize {
+    bytes.div_ceil(LANES).next_multiple_of(STREAMS)
+}
+
+/// Which pairs of input samples make each output sample, and how much of each.
 struct Weights {
-    /// First input sample of each output.
+    /// First pair of each output.
     starts: Vec<usize>,
     /// Weights stored for each output, the unused ones 0.
-    taps: usize,
-    low: Vec<i16>,
-    high: Vec<i16>,
+    pairs: usize,
+    weights: Vec<Weight>,
 }
 
 impl Weights {
@@ -176,33 +156,41 @@ impl Weights {
             // `as` cuts towards zero and stops at zero, which is what the method asks for.
             let start = (centre - support + 0.5) as usize;
             let end = ((centre + support + 0.5) as usize).min(input);
-            let mut weights: Vec<f64> = (start..end)
+            let weights: Vec<f64> = (start..end)
                 .map(|sample| kernel.weight((sample as f64 - centre + 0.5) * narrow))
                 .collect();
             let sum: f64 = weights.iter().sum();
-            if sum != 0.0 {
-                weights.iter_mut().for_each(|weight| *weight /= sum);
-            }
-            exact.push((start, weights));
+            let sum = if sum == 0.0 { 1.0 } else { sum };
+            let fixed = weights
+                .iter()
+                .map(|weight| (weight / sum * f64::from(1_u32 << PRECISION)).round() as i32);
+            // A pair begins at an even sample.
+            let fixed: Vec<i32> = std::iter::repeat_n(0, start % 2).chain(fixed).collect();
+            exact.push((start / 2, fixed));
         }
-        let most = exact.iter().map(|(_, weights)| weights.len()).max().unwrap_or(0);
-        let taps = most.next_multiple_of(LANES);
-        let mut low = vec![0; taps * output];
-        let mut high = vec![0; taps * output];
-        for (index, (_, weights)) in exact.iter().enumerate() {
-            for (tap, weight) in weights.iter().enumerate() {
-                let fixed = (weight * f64::from(1_u32 << PRECISION)).round() as i32;
-                let low_half = (fixed << (32 - LOW_BITS)) >> (32 - LOW_BITS);
-                low[index * taps + tap] = low_half as i16;
-                high[index * taps + tap] = ((fixed - low_half) >> LOW_BITS) as i16;
+        let pairs = exact.iter().map(|(_, fixed)| fixed.len().div_ceil(2)).max().unwrap_or(0);
+        let mut weights = vec![Weight::default(); pairs * output];
+        for ((_, fixed), weights) in exact.iter().zip(weights.chunks_exact_mut(pairs.max(1))) {
+            for (two, weight) in fixed.chunks(2).zip(weights) {
+                *weight = Weight::new(two[0], two.get(1).copied().unwrap_or(0));
             }
         }
-        Self { starts: exact.into_iter().map(|(start, _)| start).collect(), taps, low, high }
+        Self { starts: exact.into_iter().map(|(start, _)| start).collect(), pairs, weights }
     }
 
-    fn outputs(&self) -> impl Iterator<Item = (usize, (&[i16], &[i16]))> {
-        let halves = self.low.chunks_exact(self.taps).zip(self.high.chunks_exact(self.taps));
-        self.starts.iter().copied().zip(halves)
+    fn outputs(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Pairs that can be read when there are `samples` samples: weights past the last of them are 0, and
+    /// still need something to be multiplied with.
+    fn span(&self, samples: usize) -> usize {
+        samples.div_ceil(2) + self.pairs
+    }
+
+    /// Each output's number, first pair and weights.
+    fn each(&self) -> impl Iterator<Item = (usize, (usize, &[Weight]))> {
+        self.starts.iter().copied().zip(self.weights.chunks_exact(self.pairs.max(1))).enumerate()
     }
 }
 
@@ -210,7 +198,6 @@ impl Weights {
 mod tests {
     use super::*;
     use crate::domain::digest::{hex, sha256};
-    use proptest::prelude::*;
 
     /// The same formula stands in `tests/data/media/make.py`.
     fn pattern(width: u32, height: u32) -> RgbImage {
@@ -251,24 +238,5 @@ mod tests {
         let edge = RgbImage::from_fn(64, 1, |x, _| if x < 32 { [0; 3] } else { [255; 3] });
         let resized = resize(&edge, 40, 1, Kernel::Lanczos3);
         assert!(resized.pixel(18, 0)[0] < 64 && resized.pixel(21, 0)[0] > 192);
-    }
-
-    proptest! {
-        #[test]
-        fn split_weights_sum_like_whole_ones(
-            taps in proptest::collection::vec((0..=255_i16, -200_000..800_000_i32), 1..11),
-        ) {
-            let halves = |fixed: i32| {
-                let low = (fixed << (32 - LOW_BITS)) >> (32 - LOW_BITS);
-                (low as i16, ((fixed - low) >> LOW_BITS) as i16)
-            };
-            let samples: Vec<i16> = taps.iter().map(|(sample, _)| *sample).collect();
-            let (low, high): (Vec<i16>, Vec<i16>) =
-                taps.iter().map(|(_, weight)| halves(*weight)).unzip();
-            let exact: i64 = taps.iter().map(|(sample, weight)| i64::from(*sample) * i64::from(*weight)).sum();
-            // As in use, where weights sum to about one, the whole fits 32 bits.
-            let expected = ((exact + (1 << (PRECISION - 1))) >> PRECISION).clamp(0, 255);
-            prop_assert_eq!(i64::from(filter(&samples, &low, &high)), expected);
-        }
     }
 }

@@ -9,9 +9,9 @@
 //! Values are finite and at least 0. Sums are here too ([`ExactSum`]), because they have the same duty.
 
 /// A stream of at most this many values gives exact quantiles.
-pub const EXACT_LIMIT: usize = 1 << 21;
+pub const EXACT_LIMIT: usize = 1 << 20;
 
-/// Values kept beyond those that matter, before the surplus goes: this part of the limit, 512 KiB.
+/// Values kept beyond those that matter, before the surplus goes: this part of the limit, 256 KiB.
 const SLACK: usize = 32;
 
 /// Largest relative error of a quantile past [`EXACT_LIMIT`].
