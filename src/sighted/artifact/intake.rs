@@ -34,7 +34,6 @@ const ADDRESS_MARKER: &str = "*/_ORT_MEM";
 /// A model, by its bytes.
 #[derive(Debug, Clone)]
 pub(in crate::sighted) struct Artifact {
-    path: PathBuf,
     bytes: Bytes,
     hash: ArtifactHash,
     facts: GraphFacts,
@@ -157,12 +156,7 @@ impl Artifact {
             size: bytes.len() as u64,
             reason,
         })?;
-        Ok(Self { path: path.to_owned(), bytes, hash, facts })
-    }
-
-    /// Where it was read from, for people.
-    pub(in crate::sighted) fn path(&self) -> &Path {
-        &self.path
+        Ok(Self { bytes, hash, facts })
     }
 
     /// The hashed bytes: build sessions from these and from nothing else.
