@@ -173,15 +173,9 @@ impl Recipe {
                 pixels[channel..].iter().step_by(3).map(|value| levels[usize::from(*value)]),
             );
         }
-        let mut bytes = Vec::with_capacity(4 * data.len());
-        for value in &data {
-            bytes.extend_from_slice(&value.to_le_bytes());
-        }
-        InputTensor {
-            shape: [1, 3, self.height as usize, self.width as usize],
-            data,
-            hash: TensorHash::of(&bytes),
-        }
+        let bytes: Vec<[u8; 4]> = data.iter().map(|value| value.to_le_bytes()).collect();
+        let hash = TensorHash::of(bytes.as_flattened());
+        InputTensor { shape: [1, 3, self.height as usize, self.width as usize], data, hash }
     }
 }
 

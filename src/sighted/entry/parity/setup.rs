@@ -87,12 +87,13 @@ impl Setup {
 
     pub(super) fn plan(&self, question: &ParityQuestion) -> RunPlan<'_> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // One core is left to comparing, so many are busy running an artifact.
+        // One core is left to comparing, so many are busy running an artifact. Two workers at least: while
+        // the runtime waits for a tensor, its core can prepare one.
         let busy = usize::try_from(question.threads).unwrap_or(1);
         RunPlan {
             lines: &self.lines,
             recipe: &self.recipe,
-            workers: cores.saturating_sub(busy + 1).clamp(1, 4),
+            workers: cores.saturating_sub(busy + 1).clamp(2, 4),
             noise: match question.noise_on_all {
                 true => NoiseSample::All,
                 false => NoiseSample::First(NOISE_FIXTURES),
