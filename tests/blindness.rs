@@ -10,15 +10,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use flipside::domain::digest::FixtureId;
 use flipside::store::event_chain::Event;
 use proptest::prelude::*;
 
 #[path = "support/pty.rs"]
 #[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod pty;
-#[path = "support/sound_report.rs"]
-mod sound_report;
 #[path = "support/workspace.rs"]
 #[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
 mod workspace;
@@ -288,72 +285,4 @@ fn other_raters_are_not_seen() {
     assert!(together.run("seal --rater cyd --shard 2/2").status.success());
     assert_eq!(trace(&together), alone);
     assert!(together.events("ada").iter().all(|event| event.actor == "ada"));
-}
-
-/// B9: what a rater labels after having seen model output of it is kept, marked, and out of blind scores;
-/// what was labelled before stays in.
-#[test]
-fn a_label_after_exposure_is_kept_and_out_of_blind_scores() {
-    let workspace = Workspace::new(4, 1, 0.0, 0.0);
-    let hashes: Vec<String> = (0..4)
-        .map(|number| {
-            let bytes = std::fs::read(workspace.path(&format!("images/park {number:02}.png")));
-            FixtureId::of(&bytes.expect("readable")).to_hex()
-        })
-        .collect();
-    let pictures: Vec<sound_report::Seen> = hashes
-        .iter()
-        .enumerate()
-        .map(|(number, sha256)| sound_report::Seen {
-            path: format!("images/park {number:02}.png"),
-            sha256: sha256.clone(),
-            class: 0,
-            a: 0.7,
-            b: 0.3,
-        })
-        .collect();
-    let manifest = std::fs::read(workspace.path("manifest.txt")).expect("readable");
-    let manifest = flipside::domain::digest::ManifestHash::of(&manifest).to_hex();
-    let classes = ["a.bottle", "a.can", "a.paper"];
-    let report = sound_report::report(&pictures, &classes, &manifest).to_string();
-    workspace.write("sessions/reports/parity.json", report.as_bytes());
-    let label = "label --rater ada --shard 1/1 --plain";
-    let at = |minute: u32, arguments: &str, lines: &str| {
-        let output = workspace.run_at(&format!("2026-02-03T04:{minute:02}:00Z"), arguments, lines);
-        assert!(output.status.success(), "{arguments}: {}", stderr(&output));
-        stdout(&output)
-    };
-    // Two before, two after. Of the first two, one is seen in review afterwards; of the others, one.
-    let said = at(10, label, "y b h\nn h\n");
-    let shown: Vec<&str> = said.lines().filter_map(|it| it.strip_prefix("picture ")).collect();
-    let first = &shown[0][..10];
-    let seen_late = shown.last().expect("a third picture").get(..10).expect("an id").to_owned();
-    for (minute, picture) in [(20, first), (21, seen_late.as_str())] {
-        let name = hashes.iter().position(|hash| hash.starts_with(picture)).expect("one of ours");
-        let said = at(minute, &format!("review --plain --reviewer ada {}", hashes[name]), "quit\n");
-        assert!(said.contains(&format!("park {name:02}.png")), "{said}");
-    }
-    at(30, label, "y b h\nn h\n");
-    at(31, "seal --rater ada --shard 1/1", "");
-    let score = |rater: &str| {
-        let output = workspace.run_at("2026-02-03T05:00:00Z", "score --json", "");
-        assert!(output.status.success(), "{rater}: {}", stderr(&output));
-        let score: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        score
-    };
-    let found = score("ada");
-    let all = &found["subsets"][0];
-    assert_eq!((&all["n"], &all["exposedLeftOut"]), (&3.into(), &1.into()), "{all}");
-    let exposures = found["evidence"]["exposures"].as_array().expect("a list");
-    let of: Vec<&str> = exposures.iter().filter_map(|it| it["fixture"].as_str()).collect();
-    assert_eq!(of.len(), 1, "only one came before its answer: {of:?}");
-    assert!(of[0].starts_with(&seen_late));
-    // Kept: the sealed file has all four.
-    let (_, file) = workspace.label_files().remove(0);
-    assert_eq!(file.matches("\"kind\":\"label\"").count(), 4);
-    // Another rater, who has seen nothing, brings the picture back in.
-    at(40, "label --rater bob --shard 1/1 --plain", &"n h\n".repeat(4));
-    at(41, "seal --rater bob --shard 1/1", "");
-    let all = &score("bob")["subsets"][0];
-    assert_eq!(all["exposedLeftOut"], 0, "{all}");
 }

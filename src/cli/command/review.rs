@@ -80,7 +80,9 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     let question = question(args)?;
     let workspace = globals.workspace()?;
     if args.json {
-        output::result(&review_list(&question, &workspace)?)?;
+        let shown = review_list(&question, &workspace, globals.clock)?;
+        shown.not_recorded.iter().for_each(|reason| output::note(reason));
+        output::result(&shown.what)?;
         return Ok(Outcome::Done);
     }
     if let Some(file) = &args.verdicts {
@@ -93,7 +95,10 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     }
     if let Some(size) = args.render {
         let theme = if args.mono { Theme::MONO } else { Theme::COLOUR };
-        let dump = render_review(&question, &workspace, size, Look::plain(theme))?;
+        let look = Look::plain(theme);
+        let shown = render_review(&question, &workspace, size, look, globals.clock)?;
+        shown.not_recorded.iter().for_each(|reason| output::note(reason));
+        let dump = shown.what;
         output::result(&if args.mono { dump.text } else { dump.with_styles() })?;
         return Ok(Outcome::Done);
     }

@@ -167,11 +167,8 @@ pub(super) fn write_exposure(
     globals: &Globals,
     workspace: Option<&Workspace>,
 ) {
-    let own = || {
-        let name = std::env::var("USER").or_else(|_| std::env::var("USERNAME")).ok()?;
-        name.to_lowercase().parse::<RaterName>().ok()
-    };
-    let (Some(who), Some(workspace)) = (reviewer.cloned().or_else(own), workspace) else {
+    let who = reviewer.cloned().or_else(default_reviewer);
+    let (Some(who), Some(workspace)) = (who, workspace) else {
         output::note(&format!(
             "who looked is not known, so it is not written down; name them with {option}"
         ));

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender};
 
+use crate::domain::digest::FixtureId;
 use crate::domain::escape::escape_os;
 use crate::domain::shard::RaterName;
 use crate::sighted::review::desk::Desk;
@@ -340,10 +341,43 @@ fn ledger(question: &ReviewQuestion, workspace: &Workspace) -> anyhow::Result<Le
 ///
 /// # Errors
 /// The report or the database cannot be used.
-pub fn review_list(question: &ReviewQuestion, workspace: &Workspace) -> anyhow::Result<String> {
+pub fn review_list(
+    question: &ReviewQuestion,
+    workspace: &Workspace,
+    clock: Clock,
+) -> anyhow::Result<Shown<String>> {
     let material = load(question, workspace)?;
     let ledger = ledger(question, workspace)?;
-    Ok(twin::list(&material, &ledger, question.reviewer.as_str()).to_file())
+    let listed = material.items.iter().map(|item| item.key.fixture).collect();
+    Ok(Shown {
+        what: twin::list(&material, &ledger, question.reviewer.as_str()).to_file(),
+        not_recorded: record(question, workspace, &material, listed, clock),
+    })
+}
+
+/// Something with what the sides found, made for somebody to see.
+#[derive(Debug)]
+pub struct Shown<T> {
+    /// What.
+    pub what: T,
+    /// Why it could not be written down that the reviewer has seen it, if so.
+    pub not_recorded: Option<String>,
+}
+
+/// Seeing what a model said of a fixture is an exposure, wherever it is seen. Why it could not be written
+/// down, if so: a workspace that is read-only can be looked at all the same.
+fn record(
+    question: &ReviewQuestion,
+    workspace: &Workspace,
+    material: &Material,
+    fixtures: Vec<FixtureId>,
+    clock: Clock,
+) -> Option<String> {
+    let (who, now) = (&question.reviewer, clock.stamp());
+    let database = workspace.runs_database();
+    verdicts::record_sightings(&database, who, &now, material.comparison, fixtures)
+        .err()
+        .map(|error| format!("that {who} has seen this is not recorded: {error}"))
 }
 
 /// What an import did.
@@ -394,7 +428,7 @@ pub fn import_verdicts(
     Ok(ImportAnswer { read: imported.len(), stored })
 }
 
-/// The review screen as it would be drawn, without a terminal. Nothing is written, and no look recorded.
+/// The review screen as it would be drawn, without a terminal. Nothing is written but that it was seen.
 ///
 /// # Errors
 /// The report or the database cannot be used.
@@ -403,8 +437,10 @@ pub fn render_review(
     workspace: &Workspace,
     (columns, rows): (u16, u16),
     look: Look,
-) -> anyhow::Result<Dump> {
+    clock: Clock,
+) -> anyhow::Result<Shown<Dump>> {
     let material = load(question, workspace)?;
+    let mut seen = Vec::new();
     let events = verdicts::read(&workspace.runs_database())?;
     let mut screen = ReviewScreen::new(start(question));
     let fixtures = Fixtures::default();
@@ -413,7 +449,7 @@ pub fn render_review(
         Msg::Input(Input::Resize { width: columns, height: rows }),
         Msg::Input(Input::Graphics(look.canvas)),
         Msg::Recorded(Reply::Opened { events, read_only: None }),
-        Msg::Loaded(Box::new(Ok(material))),
+        Msg::Loaded(Box::new(Ok(material.clone()))),
     ];
     waiting.reverse();
     while let Some(msg) = waiting.pop() {
@@ -426,9 +462,13 @@ pub fn render_review(
                         .map(Arc::new);
                     Msg::Picture(Answer { generation: request.generation, id: request.id, shown })
                 })),
+                Effect::Write(_, ReviewEvent::Exposed { fixture, .. }) => seen.push(fixture),
                 Effect::Write(..) | Effect::Copy(_) => {}
             }
         }
     }
-    Ok(headless::draw(&screen, columns, rows, &look))
+    Ok(Shown {
+        what: headless::draw(&screen, columns, rows, &look),
+        not_recorded: record(question, workspace, &material, seen, clock),
+    })
 }

@@ -9,8 +9,7 @@ use crate::domain::digest::{ContentHash, FixtureId};
 use crate::domain::shard::RaterName;
 use crate::sighted::review::material::Material;
 use crate::sighted::review::pictures::Fixtures;
-use crate::sighted::review::verdict::{ReviewEvent, Seen};
-use crate::sighted::runs::verdicts::VerdictLog;
+use crate::sighted::runs::verdicts::record_sightings;
 use crate::sighted::score::compute::score;
 use crate::sighted::score::evidence::Evidence;
 use crate::sighted::score::gather::{gather, read_report};
@@ -164,7 +163,7 @@ impl Browse {
     }
 
     /// Writes down that `who` has seen what models and raters said of the pictures that were listed, so
-    /// that no later label of theirs counts as blind. Says how many pictures there were.
+    /// that no later label of theirs counts as blind. Says how many pictures that is new for.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -177,14 +176,8 @@ impl Browse {
         let Some(comparison) = self.comparison.filter(|_| !self.seen.is_empty()) else {
             return Ok(0);
         };
-        let (mut log, _) = VerdictLog::open(&workspace.runs_database())?;
-        for fixture in &self.seen {
-            let event =
-                ReviewEvent::Exposed { comparison, fixture: *fixture, seen: Seen::Decisions };
-            log.append(who, now.to_owned(), 0, &event)?;
-        }
-        log.close();
-        Ok(self.seen.len())
+        let seen = self.seen.iter().copied();
+        Ok(record_sightings(&workspace.runs_database(), who, now, comparison, seen)?)
     }
 }
 

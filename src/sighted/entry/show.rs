@@ -14,9 +14,9 @@ use crate::media::limits::LIMITS;
 use crate::sighted::decision::report::DetectionRow;
 use crate::sighted::review::material::{Material, ReviewImage};
 use crate::sighted::review::pictures::read_verified;
-use crate::sighted::review::verdict::{Ledger, ReviewEvent, Seen};
+use crate::sighted::review::verdict::Ledger;
 use crate::sighted::review::{queue, twin};
-use crate::sighted::runs::verdicts::VerdictLog;
+use crate::sighted::runs::verdicts::record_sightings;
 use crate::store::clock::Clock;
 use crate::store::workspace::Workspace;
 use crate::tui::picture::Picture;
@@ -241,13 +241,7 @@ fn record_look(
 ) -> anyhow::Result<()> {
     let workspace = workspace.context("there is no workspace")?;
     let reviewer = question.reviewer.as_ref().context("the reviewer has no name: --reviewer")?;
-    let (mut log, _) = VerdictLog::open(&workspace.runs_database())?;
-    let event = ReviewEvent::Exposed {
-        comparison: material.comparison,
-        fixture: image.fixture,
-        seen: Seen::Decisions,
-    };
-    log.append(reviewer, clock.stamp(), 0, &event)?;
-    log.close();
+    let database = workspace.runs_database();
+    record_sightings(&database, reviewer, &clock.stamp(), material.comparison, [image.fixture])?;
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! Verdicts and exposures in the event log of `runs.db`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::domain::digest::{ContentHash, FixtureId};
 use crate::domain::label::NotPhotograph;
 use crate::domain::shard::RaterName;
-use crate::sighted::review::verdict::{Ledger, ReviewEvent};
+use crate::sighted::review::verdict::{Ledger, ReviewEvent, Seen};
 use crate::store::event_chain::{ChainError, Event, EventLog, NewEvent, Receipt};
 
 use super::SCHEMA;
@@ -71,18 +72,26 @@ impl VerdictLog {
         mono_ns: u64,
         event: &ReviewEvent,
     ) -> Result<Receipt, ChainError> {
+        let event = self.event(reviewer, wall_utc, mono_ns, event);
+        self.log.append(&event, &[])
+    }
+
+    fn event(
+        &self,
+        reviewer: &RaterName,
+        wall_utc: String,
+        mono_ns: u64,
+        event: &ReviewEvent,
+    ) -> NewEvent {
         let (kind, payload) = event.to_parts();
-        self.log.append(
-            &NewEvent {
-                kind: kind.to_owned(),
-                actor: reviewer.as_str().to_owned(),
-                sitting: self.sitting,
-                wall_utc,
-                mono_ns,
-                payload,
-            },
-            &[],
-        )
+        NewEvent {
+            kind: kind.to_owned(),
+            actor: reviewer.as_str().to_owned(),
+            sitting: self.sitting,
+            wall_utc,
+            mono_ns,
+            payload,
+        }
     }
 
     /// Puts everything into the main file.
@@ -154,14 +163,47 @@ pub(in crate::sighted) struct Sighting {
     pub seen_at: String,
 }
 
-/// Who saw model output for what: the first time each.
+/// Writes down that `who` saw, at `now`, what the sides of a comparison found in these pictures, so that no
+/// later label of theirs counts as blind; how many of them that is new for.
+///
+/// # Errors
+/// The database cannot be written. Nothing is written down then.
+pub(in crate::sighted) fn record_sightings(
+    path: &Path,
+    who: &RaterName,
+    now: &str,
+    comparison: ContentHash,
+    fixtures: impl IntoIterator<Item = FixtureId>,
+) -> Result<usize, VerdictError> {
+    let (mut log, events) = VerdictLog::open(path)?;
+    let mut known: BTreeSet<FixtureId> = sightings(&events)
+        .into_iter()
+        .filter(|sighting| sighting.who == *who && sighting.comparison == comparison)
+        .map(|sighting| sighting.fixture)
+        .collect();
+    let new: Vec<NewEvent> = fixtures
+        .into_iter()
+        .filter(|fixture| known.insert(*fixture))
+        .map(|fixture| ReviewEvent::Exposed { comparison, fixture, seen: Seen::Decisions })
+        .map(|event| log.event(who, now.to_owned(), 0, &event))
+        .collect();
+    log.log.append_together(&new)?;
+    log.close();
+    Ok(new.len())
+}
+
+/// Who saw model output for what: the first time each. Whoever judges has seen.
 pub(in crate::sighted) fn sightings(events: &[LoggedEvent]) -> Vec<Sighting> {
-    let mut known = std::collections::BTreeSet::new();
+    let mut known = BTreeSet::new();
     events
         .iter()
         .filter_map(|logged| {
-            let ReviewEvent::Exposed { comparison, fixture, .. } = &logged.event else {
-                return None;
+            let (comparison, fixture) = match &logged.event {
+                ReviewEvent::Exposed { comparison, fixture, .. } => (comparison, fixture),
+                ReviewEvent::Judged(_, judgement) => {
+                    (&judgement.comparison, &judgement.key.fixture)
+                }
+                _ => return None,
             };
             let who: RaterName = logged.actor.parse().ok()?;
             known.insert((who.clone(), *fixture)).then(|| Sighting {
@@ -187,7 +229,7 @@ pub(in crate::sighted) fn not_photographs(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sighted::review::verdict::{ActionId, Flag, Seen};
+    use crate::sighted::review::verdict::{ActionId, Flag};
 
     fn name(text: &str) -> RaterName {
         text.parse().expect("a name")
@@ -236,6 +278,24 @@ mod tests {
         let flags: Vec<_> = not_photographs(&events).into_keys().collect();
         assert_eq!(flags, [FixtureId::of(&[5])]);
         assert_eq!(read(&path).expect("readable").len(), 6);
+    }
+
+    #[test]
+    fn a_look_is_written_down_once_and_all_of_a_list_together() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let path = folder.path().join("runs.db");
+        let look = |who: &str, comparison: &[u8], fixtures: &[u8]| {
+            let fixtures = fixtures.iter().map(|number| FixtureId::of(&[*number]));
+            let comparison = ContentHash::of(comparison);
+            let now = "2026-02-03T04:05:06+00:00";
+            record_sightings(&path, &name(who), now, comparison, fixtures).expect("written")
+        };
+        assert_eq!(look("ada", b"c", &[1, 2, 1]), 2);
+        assert_eq!(look("ada", b"c", &[2, 3]), 1);
+        assert_eq!(look("ada", b"c", &[1, 2, 3]), 0);
+        assert_eq!(look("bob", b"c", &[1]), 1);
+        assert_eq!(look("ada", b"another", &[1]), 1);
+        assert_eq!(read(&path).expect("a whole chain").len(), 5);
     }
 
     #[test]

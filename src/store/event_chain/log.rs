@@ -189,6 +189,35 @@ impl EventLog {
         self.write(event, changes, None)
     }
 
+    /// Appends events in one transaction, synced to disk, then reads the last of them back: all stay, or
+    /// none does. They are of one time, which is not compared with the last event's.
+    ///
+    /// # Errors
+    /// As for [`Self::append`].
+    pub fn append_together(&mut self, events: &[NewEvent]) -> Result<(), ChainError> {
+        let path = &self.path;
+        let kept = sqlite::immediate(&mut self.connection, |transaction| {
+            let mut last = None;
+            for event in events {
+                last = Some((append(transaction, event)?, event));
+            }
+            Ok(last)
+        });
+        let kept = kept.map_err(|error: rusqlite::Error| {
+            ChainError::Database(SqliteError::at(path, &error))
+        })?;
+        let Some((receipt, event)) = kept else { return Ok(()) };
+        self.read_back(receipt, event, &[])?;
+        self.now_ends_with(receipt, event);
+        Ok(())
+    }
+
+    fn now_ends_with(&mut self, receipt: Receipt, event: &NewEvent) {
+        self.last_wall = event.wall_utc.parse().ok().or(self.last_wall);
+        self.head = receipt.head;
+        self.length = receipt.seq;
+    }
+
     /// Copies events of another log into this one, which must be empty: the hashes stay what they were.
     ///
     /// # Errors
@@ -248,9 +277,7 @@ impl EventLog {
         failpoint::pass("event: committed");
         self.read_back(receipt, event, changes)?;
         failpoint::pass("event: read back");
-        self.last_wall = event.wall_utc.parse().ok().or(self.last_wall);
-        self.head = receipt.head;
-        self.length = receipt.seq;
+        self.now_ends_with(receipt, event);
         Ok(receipt)
     }
 
