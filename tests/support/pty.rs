@@ -173,6 +173,11 @@ impl Pty {
         self.seen.0.lock().expect("no panic").bytes.clone()
     }
 
+    /// Looks at the screen's cells.
+    pub(crate) fn with_screen<T>(&self, look: impl FnOnce(&vt100::Screen) -> T) -> T {
+        look(self.seen.0.lock().expect("no panic").parser.screen())
+    }
+
     /// What the screen shows now.
     pub(crate) fn screen(&self) -> String {
         self.seen.0.lock().expect("no panic").parser.screen().contents()

@@ -268,6 +268,10 @@ impl PictureView {
                     look.theme,
                 );
             }
+            // Made for the former way of drawing, and just wiped from the screen.
+            Body::Pixels(_) if !self.canvas.method.has_pixels() => {
+                self.placeholder(area, buffer, look);
+            }
             // Pixels would show through whatever covers the screen.
             Body::Pixels(_) if look.covered => {}
             Body::Pixels(image) => image.render(placed, buffer),
