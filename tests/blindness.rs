@@ -13,23 +13,19 @@ use std::path::{Path, PathBuf};
 use flipside::store::event_chain::Event;
 use proptest::prelude::*;
 
-#[path = "support/pty.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod pty;
-#[path = "support/workspace.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod workspace;
+mod support;
 
-use pty::Pty;
-use workspace::{Workspace, stderr, stdout};
+use support::pty::Pty;
+use support::workspace::{Workspace, stderr, stdout};
 
 /// Everything in a workspace that a rater must not learn from.
-const SIGHTED: [&str; 10] = [
+const SIGHTED: [&str; 11] = [
     "a.onnx",
     "b.onnx",
     "a.meta.json",
     "sessions/reports/parity.json",
     "sessions/runs.db",
+    "sessions/fixture-facts.json",
     "sessions/labels/bob.db",
     "records/record.json",
     "records/signoffs/a/b.json",

@@ -13,11 +13,9 @@ use std::collections::BTreeSet;
 use flipside::stats::random::Random;
 use flipside::store::label_file::LabelFile;
 
-#[path = "support/workspace.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod workspace;
+mod support;
 
-use workspace::{Workspace, stderr};
+use support::workspace::{Workspace, stderr, stdout};
 
 /// Kinds of events that are acknowledged one by one.
 const ACKNOWLEDGED: [&str; 4] = ["answer", "skip", "undo", "redo"];
@@ -63,7 +61,7 @@ fn killed_at_every_write_point_while_labelling() {
             drop(stdin);
             child.wait_with_output().expect("ends")
         };
-        let text = workspace::stdout(&output);
+        let text = stdout(&output);
         let acknowledged: Vec<u64> = text
             .lines()
             .filter_map(|line| line.strip_prefix("saved ")?.split(' ').next()?.parse().ok())

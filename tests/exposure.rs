@@ -11,17 +11,10 @@ use std::collections::BTreeSet;
 
 use flipside::domain::digest::{FixtureId, ManifestHash};
 
-#[path = "support/pty.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod pty;
-#[path = "support/sound_report.rs"]
-mod sound_report;
-#[path = "support/workspace.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod workspace;
+mod support;
 
-use pty::Pty;
-use workspace::{Workspace, stderr, stdout};
+use support::pty::Pty;
+use support::workspace::{Workspace, stderr, stdout};
 
 /// Four pictures in which the reference finds something and the candidate does not.
 struct Stage {
@@ -36,17 +29,17 @@ impl Stage {
         let read = |name: &str| std::fs::read(workspace.path(name)).expect("readable");
         let hashes: Vec<String> =
             (0..4).map(|number| FixtureId::of(&read(&path(number))).to_hex()).collect();
-        let seen = hashes.iter().enumerate().map(|(number, sha256)| sound_report::Seen {
+        let seen = hashes.iter().enumerate().map(|(number, sha256)| support::sound_report::Seen {
             path: path(number),
             sha256: sha256.clone(),
             class: 0,
             a: 0.7,
             b: 0.3,
         });
-        let seen: Vec<sound_report::Seen> = seen.collect();
+        let seen: Vec<support::sound_report::Seen> = seen.collect();
         let manifest = ManifestHash::of(&read("manifest.txt")).to_hex();
         let classes = ["a.bottle", "a.can", "a.paper"];
-        let mut report = sound_report::report(&seen, &classes, &manifest);
+        let mut report = support::sound_report::report(&seen, &classes, &manifest);
         // The artifact that could be signed, as far as it has to be there to choose its threshold.
         workspace.write("b.onnx", b"candidate");
         report["artifacts"]["b"]["sha256"] = FixtureId::of(b"candidate").to_hex().into();
@@ -150,7 +143,7 @@ fn whoever_sees_a_list_is_exposed_to_all_that_is_on_it() {
         }),
         ("the page of differences", |stage, _| {
             let browse = "score --browse --reviewer ada";
-            stage.screen(browse, "Score at", &[("\t", "categor"), ("\t", "A only")]);
+            stage.screen(browse, "Score at", &[("\t", "categor"), ("\t", "only found by")]);
         }),
         ("the curves", |stage, _| {
             stage.screen("score --browse --reviewer ada", "Score at", &[("t", "Threshold 0.4")]);

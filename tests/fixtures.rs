@@ -10,15 +10,10 @@
 use flipside::domain::manifest::Manifest;
 use serde_json::Value;
 
-#[path = "support/pty.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod pty;
-#[path = "support/workspace.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod workspace;
+mod support;
 
-use pty::Pty;
-use workspace::{Workspace, stderr, stdout};
+use support::pty::Pty;
+use support::workspace::{Workspace, stderr, stdout};
 
 fn text(workspace: &Workspace, name: &str) -> String {
     std::fs::read_to_string(workspace.path(name)).expect(name)
@@ -162,4 +157,25 @@ fn suggestions_come_only_when_nobody_has_still_to_label() {
     let said = stdout(&workspace.run_with("fixtures --plain", "list\nflag 1-2 other\nwrite\n"));
     assert!(said.contains("suggestions hidden: cyd has opened shard 1/2"), "{said}");
     assert!(said.contains("manifest = \"manifest.2.txt\""), "{said}");
+}
+
+#[test]
+fn a_second_look_reads_what_the_first_one_found() {
+    let workspace = Workspace::new(3, 1, 0.0, 0.0);
+    let list = || -> Value {
+        let output = workspace.run("fixtures --json");
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    };
+    let first = list();
+    assert_eq!(first["fixtures"][0]["size"], serde_json::json!([24, 18]));
+    assert_eq!(list(), first);
+    // What is kept is believed, by content.
+    let kept = "sessions/fixture-facts.json";
+    let planted = text(&workspace, kept).replace("[24,18]", "[25,18]");
+    workspace.write(kept, planted.as_bytes());
+    assert_eq!(list()["fixtures"][0]["size"], serde_json::json!([25, 18]));
+    // It may be deleted.
+    std::fs::remove_file(workspace.path(kept)).expect("removed");
+    assert_eq!(list(), first);
 }

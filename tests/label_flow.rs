@@ -14,15 +14,10 @@ use flipside::domain::shard::{PlannedFixture, RaterName, Shard, ShardPlan, Showi
 use flipside::store::label_file::{Confinement, LabelFile};
 use serde_json::Value;
 
-#[path = "support/pty.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod pty;
-#[path = "support/workspace.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod workspace;
+mod support;
 
-use pty::Pty;
-use workspace::{Workspace, stderr, stdout};
+use support::pty::Pty;
+use support::workspace::{Workspace, stderr, stdout};
 
 /// Fixtures of a workspace by number.
 fn numbers(workspace: &Workspace, count: u8) -> BTreeMap<FixtureId, u8> {

@@ -12,15 +12,10 @@ use std::process::{Command, Output};
 use flipside::store::label_schema::SCHEMA;
 use flipside::store::sqlite;
 
-#[path = "support/pty.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod pty;
-#[path = "support/workspace.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod workspace;
+mod support;
 
-use pty::Pty;
-use workspace::{Workspace, stderr, stdout};
+use support::pty::Pty;
+use support::workspace::{NOW, Workspace, stderr, stdout};
 
 const DATABASE: &str = "sessions/labels/ada.db";
 
@@ -40,7 +35,7 @@ fn shell(workspace: &Workspace, before: &[&str], script: &str) -> Output {
         .args(&words[1..])
         .env("F", env!("CARGO_BIN_EXE_flipside"))
         .env("W", workspace.root())
-        .env("FLIPSIDE_NOW", workspace::NOW);
+        .env("FLIPSIDE_NOW", NOW);
     command.output().expect("sh runs")
 }
 

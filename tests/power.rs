@@ -26,11 +26,9 @@ use flipside::store::event_chain::EventLog;
 use flipside::store::label_file::LabelFile;
 use flipside::store::label_schema::SCHEMA;
 
-#[path = "support/workspace.rs"]
-#[allow(dead_code, reason = "shared by several tests, each of which needs a part")]
-mod workspace;
+mod support;
 
-use workspace::{Workspace, stderr, stdout};
+use support::workspace::{Workspace, stderr, stdout};
 
 const LABEL: &str = "label --rater ada --shard 1/1 --plain";
 const SEAL: &str = "seal --rater ada --shard 1/1";

@@ -176,6 +176,16 @@ impl Workspace {
         self.sessions_dir().join("outputs.db")
     }
 
+    /// Hashes of fixtures, by what their files look like from outside; may be deleted.
+    pub fn fixture_index(&self) -> PathBuf {
+        self.sessions_dir().join("fixture-index.json")
+    }
+
+    /// What was read off fixtures for the contact sheet; may be deleted.
+    pub fn fixture_facts(&self) -> PathBuf {
+        self.sessions_dir().join("fixture-facts.json")
+    }
+
     /// Fixtures flagged in a manifest and not yet left out of a next version.
     pub fn fixture_flags(&self, manifest: ManifestHash) -> PathBuf {
         self.sessions_dir().join(format!("fixture-flags.{}.json", manifest.short()))

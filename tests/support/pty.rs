@@ -20,6 +20,16 @@ struct Seen {
     ended: bool,
 }
 
+impl Seen {
+    /// The screen as a person sees it: a blank at the end of a line is the same whether it was written there,
+    /// over a cursor that has moved on, or never was.
+    fn visible(&self) -> String {
+        let contents = self.parser.screen().contents();
+        let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
+        lines.join("\n")
+    }
+}
+
 /// The program and its terminal.
 pub(crate) struct Pty {
     child: Box<dyn Child + Send + Sync>,
@@ -180,7 +190,7 @@ impl Pty {
 
     /// What the screen shows now.
     pub(crate) fn screen(&self) -> String {
-        self.seen.0.lock().expect("no panic").parser.screen().contents()
+        self.seen.0.lock().expect("no panic").visible()
     }
 
     /// Waits until the screen shows `text`.
@@ -193,7 +203,7 @@ impl Pty {
         let deadline = Instant::now() + PATIENCE;
         let mut seen = self.seen.0.lock().expect("no panic");
         loop {
-            let screen = seen.parser.screen().contents();
+            let screen = seen.visible();
             let left = deadline.saturating_duration_since(Instant::now());
             if wanted(&screen) {
                 // A frame comes in pieces; it is whole when nothing follows for a moment.
@@ -214,7 +224,7 @@ impl Pty {
         let deadline = Instant::now() + PATIENCE;
         let mut seen = self.seen.0.lock().expect("no panic");
         loop {
-            let screen = seen.parser.screen().contents();
+            let screen = seen.visible();
             if wanted(&screen) {
                 return;
             }

@@ -255,7 +255,7 @@ pub(super) fn read_taxonomy(path: &std::path::Path) -> anyhow::Result<Taxonomy> 
 pub(super) fn open_fixtures(workspace: &Workspace) -> anyhow::Result<FixtureSet> {
     let fixtures = &workspace.config.fixtures;
     let groups = fixtures.groups.as_ref().map(|path| workspace.resolve(path));
-    let index = workspace.sessions_dir().join("fixture-index.json");
+    let index = workspace.fixture_index();
     let set =
         FixtureSet::open(&workspace.resolve(&fixtures.manifest), groups.as_deref(), Some(&index))?;
     if let Some(first) = set.unreadable.first() {

@@ -17,6 +17,7 @@ use crate::media::orientation::Orientation;
 use crate::media::resample::{Kernel, resize};
 use crate::sighted::fixtures::facts::Facts;
 use crate::sighted::fixtures::flags::{Flag, Flags};
+use crate::sighted::fixtures::known_facts::KnownFacts;
 use crate::sighted::fixtures::sheet::Sheet;
 use crate::sighted::fixtures::version::{self, LeftOut, Made};
 use crate::sighted::fixtures::waiting::{Waiting, opened_in};
@@ -95,7 +96,7 @@ struct Book {
 #[derive(Debug)]
 pub struct FixtureDesk {
     sheet: Sheet,
-    pixels: PixelSource,
+    eyes: Eyes,
     book: Book,
     unreadable: usize,
     /// Nobody else changes the flags meanwhile; absent when nothing is to be changed, or cannot be.
@@ -118,7 +119,7 @@ impl FixtureDesk {
         let config = &workspace.config.fixtures;
         let path = workspace.resolve(&config.manifest);
         let groups = config.groups.as_ref().map(|groups| workspace.resolve(groups));
-        let index = workspace.sessions_dir().join("fixture-index.json");
+        let index = workspace.fixture_index();
         let set = FixtureSet::open(&path, groups.as_deref(), Some(&index))?;
         let hash = set.manifest.hash;
         let kept = workspace.fixture_flags(hash);
@@ -142,7 +143,10 @@ impl FixtureDesk {
         let written = config.manifest.clone();
         let by = by.map(ToString::to_string);
         Ok(Self {
-            pixels: set.pixels(&set.ids()),
+            eyes: Eyes {
+                pixels: set.pixels(&set.ids()),
+                known: Arc::new(KnownFacts::read(workspace.fixture_facts())),
+            },
             unreadable: set.unreadable.len(),
             sheet: Sheet::new(&set, waiting, flags),
             book: Book { path, written, hash, kept, by, clock },
@@ -160,20 +164,21 @@ impl FixtureDesk {
         let ids: Vec<FixtureId> = self.sheet.entries().iter().map(|entry| entry.id).collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         let next = AtomicUsize::new(0);
-        let pixels = &self.pixels;
+        let eyes = &self.eyes;
         let found: Vec<_> = std::thread::scope(|scope| {
             let work = || {
                 let mut found = Vec::new();
                 loop {
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     let Some(id) = ids.get(place) else { return found };
-                    found.push((place, facts(pixels, *id)));
+                    found.push((place, eyes.facts(*id)));
                 }
             };
             let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             // A thread that panicked has reported it; its pictures stay unknown.
             threads.into_iter().filter_map(|thread| thread.join().ok()).flatten().collect()
         });
+        self.eyes.known.keep();
         self.sheet.learn(found);
     }
 
@@ -236,12 +241,12 @@ impl FixtureDesk {
         let ids: Vec<FixtureId> = self.sheet.entries().iter().map(|entry| entry.id).collect();
         let name = self.book.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let to_screen = sender.clone();
-        let pictures = PictureWorker::start(Thumbnails(self.pixels.clone()), move |answer| {
+        let pictures = PictureWorker::start(Thumbnails(self.eyes.pixels.clone()), move |answer| {
             // A screen that is gone needs no answer.
             drop(to_screen.send(Msg::Picture(answer)));
         })?;
         let stop = Arc::new(AtomicBool::new(false));
-        let looker = start_looking(ids, self.pixels, Arc::clone(&stop), sender.clone())?;
+        let looker = start_looking(ids, self.eyes, Arc::clone(&stop), sender.clone())?;
         let (writer, jobs) = start_writing(self.book, sender)?;
         let mut screen = ContactSheet::new(self.sheet, &name);
         let ended = session.run(&mut screen, &answers, |effect| match effect {
@@ -271,9 +276,20 @@ impl FixtureDesk {
     }
 }
 
-fn facts(pixels: &PixelSource, id: FixtureId) -> Result<Facts, String> {
-    let bytes = pixels.bytes(id).map_err(|error| error.to_string())?;
-    Facts::of(&bytes)
+/// How pictures are looked at.
+#[derive(Debug, Clone)]
+struct Eyes {
+    pixels: PixelSource,
+    known: Arc<KnownFacts>,
+}
+
+impl Eyes {
+    fn facts(&self, id: FixtureId) -> Result<Facts, String> {
+        self.known.of(id, || {
+            let bytes = self.pixels.bytes(id).map_err(|error| error.to_string())?;
+            Facts::of(&bytes)
+        })
+    }
 }
 
 fn read_kept(path: &std::path::Path, hash: ManifestHash) -> anyhow::Result<Flags> {
@@ -421,7 +437,7 @@ fn start_writing(book: Book, to_screen: crossbeam_channel::Sender<Msg>) -> std::
 /// Looks at every picture in the order of the manifest, a few at a time.
 fn start_looking(
     ids: Vec<FixtureId>,
-    pixels: PixelSource,
+    eyes: Eyes,
     stop: Arc<AtomicBool>,
     to_screen: crossbeam_channel::Sender<Msg>,
 ) -> std::io::Result<std::thread::JoinHandle<()>> {
@@ -429,16 +445,17 @@ fn start_looking(
         let mut batch = Vec::with_capacity(BATCH);
         for (place, id) in ids.iter().enumerate() {
             if stop.load(Ordering::Relaxed) {
-                return;
+                break;
             }
-            batch.push((place, facts(&pixels, *id)));
+            batch.push((place, eyes.facts(*id)));
             if batch.len() == BATCH || place + 1 == ids.len() {
                 let sent = to_screen.send(Msg::Learned(std::mem::take(&mut batch)));
                 if sent.is_err() {
-                    return;
+                    break;
                 }
             }
         }
+        eyes.known.keep();
     })
 }
 

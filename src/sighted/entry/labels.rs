@@ -123,7 +123,7 @@ pub fn import_labels(
 
 fn fixtures(workspace: &Workspace) -> anyhow::Result<FixtureSet> {
     let config = &workspace.config.fixtures;
-    let index = workspace.sessions_dir().join("fixture-index.json");
+    let index = workspace.fixture_index();
     Ok(FixtureSet::open(&workspace.resolve(&config.manifest), None, Some(&index))?)
 }
 
