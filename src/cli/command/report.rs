@@ -25,7 +25,7 @@ pub struct Args {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Parity report [default: the newest of the workspace]
+    /// Parity report [default: the newest about the first candidate]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Sealed label files [default: all of the workspace]

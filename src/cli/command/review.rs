@@ -26,7 +26,7 @@ pub struct Args {
     /// Picture to begin with: part of its name or hash
     #[arg(value_name = "IMAGE")]
     at: Option<String>,
-    /// Parity report; without it, the newest of the workspace
+    /// Parity report [default: the newest about the first candidate]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Folder the report's pictures are relative to; without it, the folder of the workspace's manifest

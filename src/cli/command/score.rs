@@ -21,7 +21,7 @@ use crate::tui::terminal;
 /// Arguments of `flipside score`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Parity report; without it, the newest of the workspace
+    /// Parity report [default: the newest about the first candidate]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Sealed label files; without any, all of the workspace

@@ -21,7 +21,7 @@ pub struct Args {
     /// A picture file, or part of a name or hash in the report
     #[arg(value_name = "IMAGE")]
     image: String,
-    /// Parity report; without it, the newest of the workspace
+    /// Parity report [default: the newest about the first candidate]
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Folder the report's pictures are relative to; without it, the folder of the workspace's manifest

@@ -13,6 +13,7 @@ use crate::sighted::decision::foreign_report::ForeignReport;
 use crate::sighted::decision::report::read::{AnyReport, read_any};
 use crate::sighted::decision::report::{Item, ParityReport};
 use crate::sighted::entry::record::SignersQuestion;
+use crate::sighted::entry::report_choice::report_of;
 use crate::sighted::entry::score::{ScoreQuestion, resolve_places};
 use crate::sighted::export::build::{Decided, Sources, dossier};
 use crate::sighted::export::dossier::Dossier;
@@ -27,7 +28,7 @@ use crate::sighted::review::material::Material;
 use crate::sighted::review::verdict::{ItemKey, Ledger};
 use crate::sighted::runs::verdicts;
 use crate::sighted::score::compute::score;
-use crate::sighted::score::gather::{files_in, gather, newest_report, shown};
+use crate::sighted::score::gather::{files_in, gather, shown};
 use crate::store::label_file::LabelFile;
 use crate::store::workspace::Workspace;
 
@@ -37,7 +38,7 @@ const MAX_REPORT_BYTES: usize = 64 << 20;
 /// What a document is about. What is not given comes from the workspace.
 #[derive(Debug, Clone, Default)]
 pub struct ReportQuestion {
-    /// The parity report; without it, the newest.
+    /// The parity report; without it, the workspace's.
     pub report: Option<PathBuf>,
     /// Sealed label files; without any, all of the workspace.
     pub labels: Vec<PathBuf>,
@@ -209,15 +210,7 @@ fn report_path(
 ) -> anyhow::Result<PathBuf> {
     match (&question.report, workspace) {
         (Some(path), _) => Ok(path.clone()),
-        (None, Some(workspace)) => {
-            let folder = workspace.reports_dir();
-            newest_report(&folder)?.ok_or_else(|| {
-                anyhow::anyhow!(
-                    "no parity report in {}; `flipside parity` makes one",
-                    escape_os(folder.as_os_str())
-                )
-            })
-        }
+        (None, Some(workspace)) => report_of(workspace),
         (None, None) => anyhow::bail!("outside a workspace: name the report with --report"),
     }
 }

@@ -13,6 +13,7 @@ pub mod probe_run;
 pub mod probe_screens;
 pub mod probe_threshold;
 pub mod record;
+mod report_choice;
 pub mod review;
 pub mod runtime;
 pub mod score;

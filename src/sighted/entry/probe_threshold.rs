@@ -59,6 +59,8 @@ impl ThresholdProbe {
             groups_hash: None,
             unjoined: Vec::new(),
             margin: None,
+            compared: 0,
+            measured_on: String::new(),
         };
         let terminal = match Terminal::new(TestBackend::new(200, 60)) {
             Ok(terminal) => terminal,

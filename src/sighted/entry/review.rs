@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender};
 
+use super::report_choice::report_of;
 use crate::domain::digest::FixtureId;
 use crate::domain::escape::escape_os;
 use crate::domain::shard::RaterName;
@@ -18,7 +19,7 @@ use crate::sighted::review::recorder::{Recorder, Reply};
 use crate::sighted::review::verdict::{Ledger, ReviewEvent};
 use crate::sighted::review::{plain, twin};
 use crate::sighted::runs::verdicts::{self, VerdictLog, ledger_of};
-use crate::sighted::score::gather::{newest_report, read_report};
+use crate::sighted::score::gather::read_report;
 pub use crate::sighted::screen::review::Place;
 use crate::sighted::screen::review::{Effect, Msg, ReviewScreen, Start};
 use crate::store::atomic;
@@ -40,7 +41,7 @@ const MAX_IMPORT_BYTES: u64 = 64 << 20;
 /// What is to be reviewed, and by whom.
 #[derive(Debug, Clone)]
 pub struct ReviewQuestion {
-    /// The parity report; without it, the newest of the workspace.
+    /// The parity report; without it, the workspace's.
     pub report: Option<PathBuf>,
     /// Folder the report's pictures are relative to; without it, the workspace manifest's folder.
     pub fixtures: Option<PathBuf>,
@@ -108,13 +109,7 @@ fn report_path(question: &ReviewQuestion, workspace: &Workspace) -> anyhow::Resu
     if let Some(path) = &question.report {
         return Ok(path.clone());
     }
-    let folder = workspace.reports_dir();
-    newest_report(&folder)?.ok_or_else(|| {
-        anyhow::anyhow!(
-            "no parity report in {}; `flipside parity` makes one",
-            escape_os(folder.as_os_str())
-        )
-    })
+    report_of(workspace)
 }
 
 pub(in crate::sighted) fn load(

@@ -3,20 +3,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::report_choice::{report_about, report_of};
 use crate::domain::digest::ManifestHash;
 use crate::domain::escape::{escape, escape_os};
-use crate::sighted::record::verify::artifact_hash;
+use crate::sighted::record::present::decided_lines;
+use crate::sighted::record::signoff_store::SignOffStore;
 use crate::sighted::score::compute::score;
-use crate::sighted::score::gather::{
-    Places, files_in, gather, newest_report, newest_report_about, read_report,
-};
+use crate::sighted::score::gather::{Places, files_in, gather, read_report};
 use crate::sighted::score::margin::Margin;
 use crate::store::workspace::Workspace;
 
 /// What is to be scored. What is not given comes from the workspace.
 #[derive(Debug, Clone, Default)]
 pub struct ScoreQuestion {
-    /// The parity report; without it, the newest of the workspace.
+    /// The parity report; without it, the workspace's.
     pub report: Option<PathBuf>,
     /// The artifact it is to be about, when the report is not given.
     pub about: Option<PathBuf>,
@@ -74,12 +74,23 @@ pub fn score_labels(
         notes.push(format!("{} items did not join; they are listed", scored.unjoined.len()));
     }
     let text = match format {
-        ScoreFormat::Text => scored.to_text(),
+        ScoreFormat::Text => scored.to_text(&decided(workspace, &scored.artifacts.b)),
         ScoreFormat::Json => scored.to_json().to_file(),
         ScoreFormat::Csv => scored.to_csv()?,
-        ScoreFormat::Markdown => scored.to_markdown(),
+        ScoreFormat::Markdown => scored.to_markdown(&decided(workspace, &scored.artifacts.b)),
     };
     Ok(ScoreAnswer { text, notes })
+}
+
+/// Who decided what about a candidate, named by its sha256, a line each.
+pub(in crate::sighted) fn decided(workspace: Option<&Workspace>, candidate: &str) -> Vec<String> {
+    match workspace {
+        Some(workspace) => {
+            let signoffs = SignOffStore::at(workspace.signoffs_dir()).list();
+            decided_lines(&signoffs, candidate)
+        }
+        None => vec!["not known: outside a workspace there are no sign-offs".to_owned()],
+    }
 }
 
 /// Every file of a question, found.
@@ -94,24 +105,12 @@ pub(in crate::sighted) fn resolve_places(
     let report = match (&question.report, workspace) {
         (Some(path), _) => path.clone(),
         (None, Some(workspace)) => {
-            let folder = workspace.reports_dir();
-            let (newest, about) = match &question.about {
-                Some(artifact) => {
-                    let shown = escape_os(artifact.as_os_str());
-                    let hash = artifact_hash(artifact)
-                        .map_err(|reason| anyhow::anyhow!("cannot read {shown}: {reason}"))?;
-                    (newest_report_about(&folder, hash)?, format!(" about {shown}"))
-                }
-                None => (newest_report(&folder)?, String::new()),
+            let chosen = match &question.about {
+                Some(artifact) => report_about(workspace, artifact)?,
+                None => report_of(workspace)?,
             };
-            let newest = newest.ok_or_else(|| {
-                anyhow::anyhow!(
-                    "no parity report{about} in {}; `flipside parity` makes one",
-                    escape_os(folder.as_os_str())
-                )
-            })?;
-            notes.push(format!("report: {}", escape_os(newest.as_os_str())));
-            newest
+            notes.push(format!("report: {}", escape_os(chosen.as_os_str())));
+            chosen
         }
         (None, None) => anyhow::bail!("outside a workspace: name the report with --report"),
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::score::{ScoreQuestion, resolve_places};
+use super::score::{ScoreQuestion, decided, resolve_places};
 use crate::domain::digest::{ContentHash, FixtureId};
 use crate::domain::shard::RaterName;
 use crate::sighted::review::material::Material;
@@ -54,6 +54,7 @@ pub struct Browse {
     report: PathBuf,
     comparison: Option<ContentHash>,
     pictures: Option<Fixtures>,
+    decided: Vec<String>,
     at: f64,
     seen: BTreeSet<FixtureId>,
     /// The screens, once they were shown: whoever comes back finds them as they were left.
@@ -87,6 +88,7 @@ pub fn prepare_browse(
     });
     Ok(Browse {
         at: question.threshold.unwrap_or(evidence.recommended),
+        decided: decided(workspace, &evidence.artifacts.b),
         evidence,
         report: places.report,
         comparison: material.map(|material| material.comparison),
@@ -130,8 +132,9 @@ impl Browse {
     }
 
     fn numbers(&mut self, session: &mut Session) -> anyhow::Result<Step> {
-        let screen =
-            self.numbers.get_or_insert_with(|| ScoreScreen::new(score(&self.evidence, self.at)));
+        let screen = self.numbers.get_or_insert_with(|| {
+            ScoreScreen::new(score(&self.evidence, self.at), self.decided.clone())
+        });
         let ended = score_screen::run(session, screen)?;
         self.seen.extend(screen.seen());
         Ok(match screen.take_exit() {
@@ -210,6 +213,7 @@ mod tests {
             report: PathBuf::new(),
             comparison: Some(ContentHash::of(b"comparison")),
             pictures: None,
+            decided: Vec::new(),
             seen: BTreeSet::new(),
             numbers: None,
             curves: None,

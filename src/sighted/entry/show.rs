@@ -28,7 +28,7 @@ use crate::tui::picture::viewport::UnitRect;
 pub struct ShowQuestion {
     /// A file, or part of a name or hash in the report.
     pub image: String,
-    /// The parity report; without it, the newest of the workspace.
+    /// The parity report; without it, the workspace's.
     pub report: Option<PathBuf>,
     /// Folder the report's pictures are relative to.
     pub fixtures: Option<PathBuf>,

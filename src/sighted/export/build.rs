@@ -419,15 +419,7 @@ fn coverage(sources: &Sources<'_>) -> Vec<Fact> {
             format!("shard {}, sealed {}, {}", file.shard, file.sealed_at, file.blind.word());
         out.push(Fact::new(file.rater.as_str(), value));
     }
-    if let Some(applied) = &joined.margin {
-        let when = if applied.before_labels { "before" } else { "AFTER" };
-        let value = format!(
-            "{:.1} points, registered {when} labels were known: {}",
-            applied.margin.margin * 100.0,
-            applied.margin.question
-        );
-        out.push(Fact::new("margin", value));
-    }
+    out.extend(joined.margin.as_ref().map(|applied| Fact::new("margin", applied.in_words())));
     out
 }
 

@@ -218,6 +218,45 @@ fn weights_text(entry: &Entry) -> String {
     }
 }
 
+/// Who decided what about an artifact, a line each; raw. A file that cannot be read may be the newest
+/// decision, so it is told as well.
+pub(in crate::sighted) fn decided_lines(signoffs: &SignOffs, artifact: &str) -> Vec<String> {
+    let mut out: Vec<String> = signoffs
+        .standing()
+        .filter(|stored| stored.signoff.record.artifact.to_hex() == artifact)
+        .flat_map(|stored| {
+            let signoff = &stored.signoff;
+            let key = if stored.signature.is_some() { "a key" } else { "no key" };
+            let (more, signer) = (stored.cosignatures.len(), &signoff.signer);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            [
+                format!(
+                    "{} at {} by {} ({}), with {key}{more}, on {}: {}",
+                    signoff.decision.word(),
+                    float_text(signoff.operating_point),
+                    signer.name,
+                    signer.role,
+                    signoff.signed_at,
+                    signoff.reason
+                ),
+                format!("limits: {}", limits_text(&signoff.limits)),
+            ]
+        })
+        .collect();
+    if out.is_empty() {
+        out.push("by nobody: no sign-off stands on this candidate".to_owned());
+    } else {
+        out.push("whether that still holds: flipside gate".to_owned());
+    }
+    out.extend(
+        signoffs
+            .faults
+            .iter()
+            .map(|fault| format!("unknown: {}: {}", fault.path.to_string_lossy(), fault.reason)),
+    );
+    out
+}
+
 /// One sign-off, indented below its record.
 pub(in crate::sighted) fn signoff_text(stored: &StoredSignOff, signoffs: &SignOffs) -> String {
     let signoff = &stored.signoff;

@@ -13,6 +13,7 @@ use crate::domain::digest::{
 };
 use crate::domain::escape::escape;
 use crate::domain::label::is_plain;
+use crate::sighted::score::claim::NOT_LICENSED;
 
 /// What the file says it is; part of what is signed.
 pub(in crate::sighted) const PAYLOAD_TYPE: &str = "application/vnd.flipside.signoff+json";
@@ -22,13 +23,6 @@ pub(in crate::sighted) const MAX_BYTES: usize = 4 << 20;
 
 /// Digits a person types to confirm.
 pub(in crate::sighted) const CONFIRM_DIGITS: usize = 8;
-
-/// What every sign-off disclaims, unless the signer says otherwise.
-pub(in crate::sighted) const DISCLAIMERS: [&str; 3] = [
-    "the distribution of pictures in production: the numbers are about these fixtures",
-    "localisation: presence in a picture is not a box in the right place",
-    "independence of images: fixtures may show one place more than once",
-];
 
 /// Added when the evidence was not measured where the artifact is meant to run.
 pub(in crate::sighted) const NOT_ON_TARGET: &str =
@@ -668,7 +662,7 @@ impl SignOff {
 /// What a sign-off may be prefilled with.
 pub(in crate::sighted) fn disclaimers(record: &ReleaseRecord) -> Vec<String> {
     let target = (!record.measured_on_target()).then_some(NOT_ON_TARGET);
-    DISCLAIMERS.into_iter().chain(target).map(str::to_owned).collect()
+    NOT_LICENSED.into_iter().chain(target).map(str::to_owned).collect()
 }
 
 fn text_of(item: &Json, key: &str) -> Result<String, Refusal> {

@@ -12,6 +12,13 @@ use crate::stats::paired::FEWEST_DECIDABLE;
 use crate::stats::proportion::Interval;
 use crate::store::label_file::BlindStatus;
 
+/// What no score licenses, whatever its numbers: up to the colon in a few words.
+pub(in crate::sighted) const NOT_LICENSED: [&str; 3] = [
+    "the distribution of pictures in production: the numbers are about these fixtures",
+    "localisation: presence in a picture is not a box in the right place",
+    "independence of images: fixtures may show one place more than once",
+];
+
 /// A sentence that may be said.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::sighted) enum Claim {
@@ -151,6 +158,9 @@ impl Claim {
                 plain_points(*margin),
                 if *before_labels { "" } else { " (margin chosen after labels were sealed)" },
             ),
+            Self::Instability { flips: 0, mislabels: 0, images: 0, .. } => {
+                "No decision changed at this point, on these images".to_owned()
+            }
             Self::Instability { flips, real_flips, mislabels, images } => format!(
                 "Decisions changed: {} ({real_flips} real), {}, {}; this is instability, and only labels tell what it costs",
                 counted(*flips, "threshold flip"),

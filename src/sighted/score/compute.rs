@@ -39,6 +39,8 @@ pub(in crate::sighted) struct Score {
     pub artifacts: Sides<String>,
     /// File names of the artifacts; not escaped, and part of no hash.
     pub names: Sides<String>,
+    /// What it was made of, a line each; not escaped, and part of no hash.
+    pub made_of: Vec<String>,
     /// Decisions at the operating point; absent below what the report lists.
     pub decisions: Option<DecisionRow>,
     /// Numbers by subset; `all` first.
@@ -132,6 +134,7 @@ pub(in crate::sighted) fn score(evidence: &Evidence, operating_point: f64) -> Sc
         evidence: evidence.to_json(),
         artifacts: evidence.artifacts.clone(),
         names: evidence.names.clone(),
+        made_of: evidence.in_words(),
         sentences: sentences(evidence, &subsets, decisions.as_ref()),
         decisions,
         subsets,

@@ -24,7 +24,7 @@ use crate::domain::manifest::FixtureGroup;
 use crate::domain::shard::{RaterName, Shard};
 use crate::domain::taxonomy::Taxonomy;
 use crate::sighted::decision::report::{
-    DetectionRow, Extension, FixtureStatus, ParityReport, Sides,
+    DetectionRow, Environment, Extension, FixtureStatus, ParityReport, Sides,
 };
 use crate::store::clock::stamp;
 use crate::store::label_file::{BlindStatus, LabelFile, LabelLine};
@@ -199,6 +199,10 @@ pub(in crate::sighted) struct Evidence {
     pub unjoined: Vec<Unjoined>,
     /// The margin claims are held against.
     pub margin: Option<AppliedMargin>,
+    /// Fixtures compared.
+    pub compared: u64,
+    /// Runtime, provider and host of the report, for people; part of no hash but the report's.
+    pub measured_on: String,
 }
 
 /// Why evidence cannot be joined at all.
@@ -269,6 +273,8 @@ impl Evidence {
                 taxonomy.groups().iter().map(|group| group.name.clone()).collect()
             }),
             margin: AppliedMargin::choose(sources.margins, first_seal, &manifest),
+            compared: sources.report.fixtures.count,
+            measured_on: measured_on(&sources.report.environment),
             manifest_sha256: manifest,
             label_files,
             rows,
@@ -290,6 +296,28 @@ impl Evidence {
             .map(|row| row.group.source.as_str())
             .filter(|source| !source.is_empty())
             .collect()
+    }
+
+    /// What it was made of, a line each, for people. Raw.
+    pub(in crate::sighted) fn in_words(&self) -> Vec<String> {
+        let files = self.label_files.iter().map(|file| {
+            format!(
+                "{} (shard {}, {}, {})",
+                file.rater,
+                file.shard,
+                file.blind.word(),
+                file.hash.short()
+            )
+        });
+        let files: Vec<String> = files.collect();
+        let mut out = vec![
+            format!("{} images of manifest {}", self.compared, short(&self.manifest_sha256)),
+            format!("report {} of {}", self.report_hash.short(), self.generated_at),
+            self.measured_on.clone(),
+            format!("labels of {}", files.join(", ")),
+        ];
+        out.extend(self.margin.as_ref().map(|applied| format!("margin {}", applied.in_words())));
+        out
     }
 
     /// What names the evidence in a score.
@@ -327,6 +355,14 @@ impl Evidence {
             ("margin", self.margin.as_ref().map_or(Json::Null, AppliedMargin::to_json)),
         ])
     }
+}
+
+fn measured_on(environment: &Environment) -> String {
+    let Environment { platform, machine, onnxruntime, execution_providers, .. } = environment;
+    format!(
+        "ONNX Runtime {onnxruntime}, {}, on {platform} ({machine})",
+        execution_providers.join(", ")
+    )
 }
 
 /// The last part of a path, whichever way its separators lean.

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use super::evidence::{Evidence, Exposure, JoinError, NamedLabelFile, Sources};
 use super::margin::{Margin, MarginError};
 use crate::domain::canonical::Json;
-use crate::domain::digest::{ArtifactHash, ContentHash, FixtureId, ReportHash};
+use crate::domain::digest::{ContentHash, FixtureId, ReportHash};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::manifest::{self, FixtureGroup};
 use crate::domain::taxonomy::Taxonomy;
-use crate::sighted::decision::report::{self, ParityReport};
+use crate::sighted::decision::report::{self, ParityReport, Sides};
 use crate::sighted::runs::verdicts::{self, Sighting, VerdictError};
 use crate::store::label_file::{LabelFile, LabelFileError};
 
@@ -136,13 +136,6 @@ pub(in crate::sighted) fn read_report(
 fn parse_report(bytes: &[u8]) -> Result<(ParityReport, ReportHash), String> {
     let read = report::read::read(bytes).map_err(|error| error.to_string())?;
     Ok((read.report, read.hash))
-}
-
-/// A report as it says itself: enough to choose one among many, not to count on.
-fn glance(path: &Path) -> Option<ParityReport> {
-    let bytes = read_bounded(path, MAX_REPORT_BYTES).ok()?;
-    let report: ParityReport = serde_json::from_slice(&bytes).ok()?;
-    (report.schema_version == 2).then_some(report)
 }
 
 /// What a stored score was made of beside its files: read from it, so that computing it again elsewhere
@@ -323,45 +316,40 @@ pub(in crate::sighted) fn files_in(
     Ok(paths)
 }
 
-/// The newest report of a folder by the time it carries, then by name; `None` when there is none.
+/// A report as it says itself: enough to choose one among many, not to count on.
+#[derive(Debug, Clone)]
+pub(in crate::sighted) struct ReportGlance {
+    /// The file.
+    pub path: PathBuf,
+    /// When it was made, as it writes it.
+    pub generated_at: String,
+    /// Sha256 of the artifacts.
+    pub artifacts: Sides<String>,
+}
+
+/// The reports of a folder, oldest first by the time they carry, then by name.
 ///
 /// Files that are no reports of schema 2 with fixture hashes are passed over.
 ///
 /// # Errors
 /// The folder cannot be listed.
-pub(in crate::sighted) fn newest_report(folder: &Path) -> Result<Option<PathBuf>, GatherError> {
-    newest_where(folder, |_| true)
+pub(in crate::sighted) fn reports_in(folder: &Path) -> Result<Vec<ReportGlance>, GatherError> {
+    let mut found: Vec<ReportGlance> =
+        files_in(folder, "json")?.into_iter().filter_map(glance).collect();
+    found.sort_by(|left, right| {
+        (&left.generated_at, &left.path).cmp(&(&right.generated_at, &right.path))
+    });
+    Ok(found)
 }
 
-/// The newest report that has `artifact` as its candidate, or, when none has, as its reference.
-///
-/// # Errors
-/// The folder cannot be listed.
-pub(in crate::sighted) fn newest_report_about(
-    folder: &Path,
-    artifact: ArtifactHash,
-) -> Result<Option<PathBuf>, GatherError> {
-    let hash = artifact.to_hex();
-    Ok(match newest_where(folder, |report| report.artifacts.b.sha256 == hash)? {
-        Some(path) => Some(path),
-        None => newest_where(folder, |report| report.artifacts.a.sha256 == hash)?,
+fn glance(path: PathBuf) -> Option<ReportGlance> {
+    let bytes = read_bounded(&path, MAX_REPORT_BYTES).ok()?;
+    let report: ParityReport = serde_json::from_slice(&bytes).ok()?;
+    let is_ours = report.schema_version == 2 && report.flipside.is_some();
+    let Sides { a, b } = report.artifacts;
+    is_ours.then_some(ReportGlance {
+        path,
+        generated_at: report.generated_at,
+        artifacts: Sides { a: a.sha256, b: b.sha256 },
     })
-}
-
-fn newest_where(
-    folder: &Path,
-    wanted: impl Fn(&ParityReport) -> bool,
-) -> Result<Option<PathBuf>, GatherError> {
-    let mut newest: Option<(String, PathBuf)> = None;
-    for path in files_in(folder, "json")? {
-        let Some(report) = glance(&path) else { continue };
-        if report.flipside.is_none() || !wanted(&report) {
-            continue;
-        }
-        let key = (report.generated_at, path);
-        if newest.as_ref().is_none_or(|found| *found < key) {
-            newest = Some(key);
-        }
-    }
-    Ok(newest.map(|(_, path)| path))
 }

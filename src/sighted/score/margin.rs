@@ -253,6 +253,13 @@ impl AppliedMargin {
             .map(|margin| Self { margin: margin.clone(), before_labels, of })
     }
 
+    /// How wide, when and for which question. Raw.
+    pub(in crate::sighted) fn in_words(&self) -> String {
+        let when = if self.before_labels { "before" } else { "AFTER" };
+        let Margin { margin, question, .. } = &self.margin;
+        format!("{:.1} points, registered {when} labels were known: {question}", margin * 100.0)
+    }
+
     /// As a score holds it.
     pub(in crate::sighted) fn to_json(&self) -> Json {
         Json::object([

@@ -14,6 +14,7 @@ pub(in crate::sighted) mod gather;
 pub(in crate::sighted) mod margin;
 pub(in crate::sighted) mod presence;
 pub(in crate::sighted) mod subset;
+pub(in crate::sighted) mod summary;
 pub(in crate::sighted) mod text;
 pub(in crate::sighted) mod wire;
 

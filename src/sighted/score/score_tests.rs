@@ -402,7 +402,8 @@ fn the_words_that_are_never_said_are_in_no_output() {
                 if early { "2026-01-02T00:00:00+00:00" } else { "2026-01-09T00:00:00+00:00" };
             set.margins.push(margin(0.05, when));
             let found = score(&set.join(), 0.4);
-            let said = [found.to_text(), found.to_markdown(), found.sentences.join(" ")].join(" ");
+            let said =
+                [found.to_text(&[]), found.to_markdown(&[]), found.sentences.join(" ")].join(" ");
             let said = said.to_lowercase();
             for word in
                 ["no loss", "the same accuracy", "equally", "identical", "significant", "degrad"]
@@ -412,14 +413,14 @@ fn the_words_that_are_never_said_are_in_no_output() {
             assert!(!said.contains("equivalent") || early, "{said}");
         }
     }
-    let few = score(&set_of(table(1, 0, 0, 0), table(0, 0, 0, 1)).join(), 0.4).to_text();
+    let few = score(&set_of(table(1, 0, 0, 0), table(0, 0, 0, 1)).join(), 0.4).to_text(&[]);
     assert!(!few.contains("100.0 %") && few.contains("unmeasured (1 image)"), "{few}");
 }
 
 #[test]
 fn every_number_carries_how_blind_its_labels_are() {
     let found = score(&set_of(table(77, 5, 6, 68), table(4, 0, 0, 40)).join(), 0.4);
-    let text = found.to_text();
+    let text = found.to_text(&[]);
     let numbers = text.lines().filter(|line| line.contains(" = ") || line.contains("points ("));
     assert!(numbers.clone().count() > 12, "{text}");
     for line in numbers.filter(|line| line.starts_with(' ')) {
@@ -436,8 +437,8 @@ fn text_of_a_small_score() {
     set.labelled("ada", &["a", "b\u{202e}"], &["c"]);
     set.file("cyd", vec![], &["d"]);
     let found = score(&set.join(), 0.4);
-    insta::assert_snapshot!("small-text", found.to_text());
-    insta::assert_snapshot!("small-markdown", found.to_markdown());
+    insta::assert_snapshot!("small-text", found.to_text(&[]));
+    insta::assert_snapshot!("small-markdown", found.to_markdown(&[]));
     insta::assert_snapshot!("small-csv", found.to_csv().expect("in memory"));
     insta::assert_snapshot!("small-json", found.to_json().to_file());
 }
@@ -532,6 +533,6 @@ proptest! {
                 prop_assert_eq!(category.sides.a.word(), "unmeasured");
             }
         }
-        prop_assert!(!found.to_text().contains(" %"), "{}", found.to_text());
+        prop_assert!(!found.to_text(&[]).contains(" %"), "{}", found.to_text(&[]));
     }
 }

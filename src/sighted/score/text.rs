@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::compute::{Score, SubsetScore};
 use super::presence::Rates;
 use super::subset::SubsetKind;
+use super::summary::summary_text;
 use super::wire::truth_word;
 use crate::domain::canonical::float_text;
 use crate::domain::escape::escape;
@@ -147,8 +148,8 @@ pub(in crate::sighted) fn category_lines(subset: &SubsetScore) -> Vec<String> {
 }
 
 impl Score {
-    /// Plain text.
-    pub(in crate::sighted) fn to_text(&self) -> String {
+    /// Plain text; `decided` as in [`Score::summary`].
+    pub(in crate::sighted) fn to_text(&self, decided: &[String]) -> String {
         let mut out = String::new();
         // Writing to a String cannot fail.
         let _ = writeln!(out, "Score at operating point {}", float_text(self.operating_point));
@@ -174,15 +175,12 @@ impl Score {
                 let _ = writeln!(out, "  {} {}: {}", it.kind, escape(&it.name), escape(&it.reason));
             }
         }
-        let _ = writeln!(out);
-        for sentence in &self.sentences {
-            let _ = writeln!(out, "{}", escape(sentence));
-        }
+        let _ = write!(out, "\n{}", summary_text(&self.summary(decided)));
         out
     }
 
-    /// Markdown, for a pull request.
-    pub(in crate::sighted) fn to_markdown(&self) -> String {
+    /// Markdown, for a pull request; `decided` as in [`Score::summary`].
+    pub(in crate::sighted) fn to_markdown(&self, decided: &[String]) -> String {
         let mut out = String::new();
         let _ = writeln!(out, "## Score at operating point {}\n", float_text(self.operating_point));
         let _ = writeln!(
@@ -193,8 +191,9 @@ impl Score {
             cell(&self.names.b),
             short(&self.artifacts.b)
         );
-        for sentence in &self.sentences {
-            let _ = writeln!(out, "- {}", cell(sentence));
+        let _ = writeln!(out, "| | |\n|---|---|");
+        for (name, line) in self.summary(decided) {
+            let _ = writeln!(out, "| {name} | {} |", cell(&line));
         }
         let _ = writeln!(
             out,

@@ -1,9 +1,11 @@
-//! The score screen: the numbers of `flipside score`, page by page and subset by subset, and the pictures
-//! the artifacts differ on, each of which opens in review.
+//! The score screen: what moved, what it cost, how sure that is, who decided and on what; then the numbers
+//! of `flipside score`, page by page and subset by subset, and the pictures the artifacts differ on, each of
+//! which opens in review.
 //!
 //! ```text
-//! Score at 0.4 [enforced] all 1/6   numbers  categories  differing  said
-//!   recall               reference  26/30 = 86.7 % (70.3 to 94.7 %) [enforced]
+//! Score at 0.4 [enforced] all 1/6   summary  numbers  categories  differing
+//! moved         Decisions changed: 20 threshold flips (14 real), …
+//! cost          recall reference 26/30 = 86.7 % (70.3 to 94.7 %) [enforced]
 //! …
 //! tab page  → subset  enter open  q leave  ? help
 //! ```
@@ -21,6 +23,7 @@ use crate::domain::canonical::float_text;
 use crate::domain::digest::FixtureId;
 use crate::domain::escape::escape;
 use crate::sighted::score::compute::{Differing, Score, SubsetScore};
+use crate::sighted::score::summary::{COLUMNS, summary_text};
 use crate::sighted::score::text::{badge, category_lines, subset_lines};
 use crate::sighted::score::wire::truth_word;
 use crate::tui::event_loop::Ended;
@@ -46,18 +49,21 @@ pub(in crate::sighted) enum ScoreExit {
 /// What is shown of a subset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Page {
+    Summary,
     Numbers,
     Categories,
     Differing,
-    Said,
 }
 
 const PAGES: [(Page, &str); 4] = [
+    (Page::Summary, "summary"),
     (Page::Numbers, "numbers"),
     (Page::Categories, "categories"),
     (Page::Differing, "differing"),
-    (Page::Said, "said"),
 ];
+
+/// Below so many columns the name of an answer stands in its own line's text.
+const SUMMARY_COLUMNS_FROM: usize = 60;
 
 /// What can happen.
 #[derive(Debug, Clone)]
@@ -84,6 +90,7 @@ pub(in crate::sighted) enum Msg {
 #[derive(Debug)]
 pub(in crate::sighted) struct ScoreScreen {
     score: Score,
+    decided: Vec<String>,
     subset: usize,
     page: usize,
     lines: Vec<String>,
@@ -95,10 +102,11 @@ pub(in crate::sighted) struct ScoreScreen {
 }
 
 impl ScoreScreen {
-    /// The screen over a score.
-    pub(in crate::sighted) fn new(score: Score) -> Self {
+    /// The screen over a score; `decided` says, a line each, who signed what about the candidate.
+    pub(in crate::sighted) fn new(score: Score, decided: Vec<String>) -> Self {
         let mut screen = Self {
             score,
+            decided,
             subset: 0,
             page: 0,
             lines: Vec::new(),
@@ -155,21 +163,34 @@ impl ScoreScreen {
                 let reason = self.score.no_categories.clone();
                 if lines.is_empty() { reason.into_iter().collect() } else { lines }
             }
-            (Page::Said, _) => {
-                let mut lines: Vec<String> =
-                    self.score.sentences.iter().map(|it| escape(it).into_owned()).collect();
-                lines.extend(self.score.unjoined.iter().map(|it| {
-                    format!("not joined: {} {}: {}", it.kind, escape(&it.name), escape(&it.reason))
-                }));
-                lines
-            }
+            (Page::Summary, _) => Vec::new(),
         };
-        self.lines = raw.iter().flat_map(|line| indented(line, columns)).collect();
+        self.lines = match self.page() {
+            Page::Summary => self.summary(columns),
+            _ => raw.iter().flat_map(|line| indented(line, columns)).collect(),
+        };
         let rows =
             if self.page() == Page::Differing { self.differing().len() } else { self.lines.len() };
         self.list.set_len(rows);
         let listed: Vec<FixtureId> = self.differing().iter().map(|it| it.fixture).collect();
         self.differences_shown.extend(listed);
+    }
+
+    /// Each answer beside its name, or behind it where there is no room beside.
+    fn summary(&self, columns: usize) -> Vec<String> {
+        let mut answers = self.score.summary(&self.decided);
+        answers.extend(self.score.unjoined.iter().map(|it| {
+            ("not joined", format!("{} {}: {}", it.kind, escape(&it.name), escape(&it.reason)))
+        }));
+        if columns < SUMMARY_COLUMNS_FROM {
+            let lines = answers.iter().map(|(name, line)| format!("{name}: {line}"));
+            return lines.flat_map(|line| wrap(&line, columns)).collect();
+        }
+        let broken = answers.into_iter().flat_map(|(name, line)| {
+            wrap(&line, columns - COLUMNS).into_iter().map(move |part| (name, part))
+        });
+        let text = summary_text(&broken.collect::<Vec<_>>());
+        text.lines().map(str::to_owned).collect()
     }
 
     fn turn(count: usize, at: usize, by: isize) -> usize {
@@ -396,7 +417,7 @@ mod tests {
     }
 
     fn screen() -> ScoreScreen {
-        ScoreScreen::new(score(&evidence(), 0.4))
+        ScoreScreen::new(score(&evidence(), 0.4), vec!["nobody: no sign-off".to_owned()])
     }
 
     fn press(screen: &mut ScoreScreen, keys: &str) {
@@ -417,8 +438,8 @@ mod tests {
     fn a_differing_image_opens_in_review_and_nothing_opens_elsewhere() {
         let mut screen = screen();
         press(&mut screen, "enter");
-        assert_eq!(screen.take_exit(), None, "numbers do not open");
-        press(&mut screen, "tab tab j enter");
+        assert_eq!(screen.take_exit(), None, "a summary does not open");
+        press(&mut screen, "tab tab tab j enter");
         let wanted = screen.score.subsets[0].differing[1].fixture;
         assert_eq!(screen.take_exit(), Some(ScoreExit::Review(wanted)));
         assert_eq!(screen.seen().count(), screen.score.subsets[0].differing.len());
@@ -432,7 +453,7 @@ mod tests {
     #[test]
     fn who_comes_back_is_where_they_were_also_at_another_threshold() {
         let mut screen = screen();
-        press(&mut screen, "right tab tab j o");
+        press(&mut screen, "right tab tab tab j o");
         let place = |screen: &ScoreScreen| (screen.subset, screen.page(), screen.list.cursor);
         let left = place(&screen);
         assert_eq!(left, (1, Page::Differing, 1));
@@ -452,9 +473,9 @@ mod tests {
     fn pages_and_subsets_go_round() {
         let mut screen = screen();
         press(&mut screen, "shift-tab");
-        assert_eq!(screen.page(), Page::Said);
+        assert_eq!(screen.page(), Page::Differing);
         press(&mut screen, "tab left");
-        assert_eq!((screen.page(), screen.subset), (Page::Numbers, screen.score.subsets.len() - 1));
+        assert_eq!((screen.page(), screen.subset), (Page::Summary, screen.score.subsets.len() - 1));
         press(&mut screen, "right");
         assert_eq!(screen.subset, 0);
     }
@@ -462,11 +483,11 @@ mod tests {
     #[test]
     fn frames() {
         for (page, keys) in [
-            ("numbers", ""),
-            ("exploratory", "right"),
-            ("categories", "tab"),
-            ("differing", "tab tab j"),
-            ("said", "shift-tab"),
+            ("summary", ""),
+            ("numbers", "tab"),
+            ("exploratory", "tab right"),
+            ("categories", "tab tab"),
+            ("differing", "tab tab tab j"),
         ] {
             for shot in Shot::all() {
                 let mut screen = screen();
@@ -479,8 +500,8 @@ mod tests {
         }
         for shot in Shot::all() {
             insta::assert_snapshot!(shot.name("help"), shot.of_help(&screen(), ""));
-            let mut same = ScoreScreen::new(score(&evidence(), 0.95));
-            press(&mut same, "tab tab");
+            let mut same = ScoreScreen::new(score(&evidence(), 0.95), Vec::new());
+            press(&mut same, "tab tab tab");
             insta::assert_snapshot!(shot.name("nothing_differs"), shot.of(&same));
         }
     }
