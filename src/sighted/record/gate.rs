@@ -158,7 +158,7 @@ fn look_at(
         return Err((Holds::CannotTell, format!("{who}: the report counts nothing at {point}")));
     };
     if let Some(bad) = findings.iter().find(|finding| finding.holds != Holds::Yes) {
-        return Err((bad.holds, format!("{who}: {}: {}", bad.name, bad.detail)));
+        return Err((bad.holds, format!("{who}: {}: {}", bad.words(), bad.detail)));
     }
     let point = float_text(signoff.operating_point);
     // A name anybody can type is no signature; a pass must not read like one.

@@ -176,7 +176,7 @@ impl LabelledRate {
     }
 
     /// Interval of candidate − reference: Tango's, or as far as the clustered one reaches past it.
-    fn difference(self, level: f64) -> Option<Interval> {
+    pub(super) fn difference(self, level: f64) -> Option<Interval> {
         let z = normal_quantile(0.5 + level / 2.0);
         let table = self.table;
         let plain = tango_at(table.only_first, table.only_second, table.n(), z)?;
@@ -196,6 +196,22 @@ pub(in crate::sighted) struct LimitFinding {
     pub holds: Holds,
     /// Limit and found value in words.
     pub detail: String,
+}
+
+impl LimitFinding {
+    /// Its name for people.
+    pub(in crate::sighted) fn words(&self) -> &'static str {
+        match self.name {
+            "maxSlotFlips" => "slot flips",
+            "maxSetFlips" => "real flips",
+            "maxClassFlips" => "mislabels",
+            "minPositives" => "litter images",
+            "minNegatives" => "clean images",
+            "recallMargin" => "recall",
+            "fprMargin" | "falsePositiveRate" => "false-positive rate",
+            plain => plain,
+        }
+    }
 }
 
 /// An answer that may be missing.
@@ -269,9 +285,8 @@ fn judge_margin(
     }
     let Some(interval) = table.difference(level) else { return unknown(name, "no interval") };
     let shown = format!(
-        "candidate − reference is between {} and {} points ({} % interval, {} images)",
-        points(interval.low),
-        points(interval.high),
+        "candidate − reference is between {} ({} % interval, {} images)",
+        span(interval),
         float_text(level * 100.0).trim_end_matches(".0"),
         table.n()
     );
@@ -325,7 +340,12 @@ fn unknown(name: &'static str, detail: &str) -> LimitFinding {
     LimitFinding { name, holds: Holds::CannotTell, detail: detail.to_owned() }
 }
 
+/// `−2.40 and 2.41 points`
+pub(super) fn span(interval: Interval) -> String {
+    format!("{} and {} points", points(interval.low), points(interval.high))
+}
+
 /// Two decimals, so that a limit and what exceeds it do not print alike.
 fn points(share: f64) -> String {
-    format!("{:.2}", share * 100.0)
+    format!("{:.2}", share * 100.0).replace('-', "\u{2212}")
 }

@@ -365,9 +365,9 @@ pub(in crate::sighted) fn findings_text(findings: &[LimitFinding]) -> String {
     for finding in findings {
         let _ = writeln!(
             out,
-            "{:<8} {:<18} {}",
+            "{:<8} {:<20} {}",
             holds_word(finding.holds),
-            finding.name,
+            finding.words(),
             finding.detail
         );
     }

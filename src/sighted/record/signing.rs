@@ -9,6 +9,7 @@ use super::again::{self, MARGINS};
 use super::comparison::ReportShape;
 use super::limits::Numbers;
 use super::make::{self, ReportSource, Stated};
+use super::present;
 use super::registry::{Registry, read_bounded};
 use super::release::{ReleaseRecord, same_point};
 use super::signoff::{
@@ -28,6 +29,7 @@ use crate::sighted::score::claim::counted;
 use crate::sighted::score::compute::{Score, score};
 use crate::sighted::score::evidence::Evidence as Joined;
 use crate::sighted::score::gather::{Places, files_in, gather, shown};
+use crate::sighted::score::summary::summary_text;
 use crate::store::atomic;
 use crate::store::label_file;
 
@@ -171,7 +173,9 @@ pub(in crate::sighted) fn sign(
     let mut numbers = verify::numbers_of(&report.tree, point)
         .ok_or_else(|| cannot(format!("the report counts nothing at {}", float_text(point))))?;
     numbers.labelled = scored.as_ref().and_then(again::labelled);
-    show_evidence(&record, &numbers, scored.as_ref(), person);
+    let signoffs = SignOffStore::at(&request.signoffs).list();
+    let decided = present::decided_lines(&signoffs, &artifact.hash().to_hex());
+    show_evidence(&record, &numbers, scored.as_ref(), &decided, person);
     let supersedes = superseded(request, artifact.hash(), person)?;
     let label_files = joined.iter().flat_map(|joined| &joined.label_files);
     let raters: Vec<String> = label_files.map(|file| file.rater.to_string()).collect();
@@ -431,6 +435,7 @@ fn show_evidence(
     record: &ReleaseRecord,
     numbers: &Numbers,
     scored: Option<&Score>,
+    decided: &[String],
     person: &mut dyn Person,
 ) {
     person.say(&format!(
@@ -442,21 +447,18 @@ fn show_evidence(
     if !record.measured_on_target() {
         person.say("  NOT measured on its target: these numbers are about the conversion, not the deployment");
     }
-    let real = numbers.real_flips.map_or_else(|| "?".to_owned(), |real| real.to_string());
-    person.say(&format!(
-        "  {}, {real} real; {} over {}",
-        counted(numbers.slot_flips, "slot flip"),
-        counted(numbers.class_flips, "mislabel"),
-        counted(numbers.compared, "fixture")
-    ));
-    match scored {
-        None => person.say("  no labels: what these changes cost is not known"),
-        Some(scored) => {
-            for sentence in &scored.sentences {
-                person.say(&format!("  {}", escape(sentence)));
-            }
-        }
-    }
+    let Some(scored) = scored else {
+        let real = numbers.real_flips.map_or_else(|| "?".to_owned(), |real| real.to_string());
+        person.say(&format!(
+            "  {}, {real} real; {} over {}",
+            counted(numbers.slot_flips, "slot flip"),
+            counted(numbers.class_flips, "mislabel"),
+            counted(numbers.compared, "fixture")
+        ));
+        person.say("  no labels: what these changes cost is not known");
+        return;
+    };
+    person.say(&summary_text(&scored.summary(decided)));
 }
 
 fn superseded(

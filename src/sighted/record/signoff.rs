@@ -434,7 +434,7 @@ impl Draft {
                 basis.iter().chain(&findings).find(|finding| finding.holds != Holds::Yes)
             {
                 let detail = bad.detail.clone();
-                return Err(SignRefusal::DoesNotHold { name: bad.name, detail });
+                return Err(SignRefusal::DoesNotHold { name: bad.words(), detail });
             }
         }
         let payload = self.payload();

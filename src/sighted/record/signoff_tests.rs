@@ -86,12 +86,10 @@ fn drafts_are_refused_one_reason_at_a_time() {
         ("recall margin: expected a share", |draft| draft.limits.recall_margin = Some(-0.1)),
         ("recall margin: expected a share", |draft| draft.limits.recall_margin = Some(f64::NAN)),
         ("confidence level", |draft| draft.limits.confidence_level = 1.0),
-        ("cannot accept: maxSlotFlips: 2, at most 1", |draft| draft.limits.slot_flips = Some(1)),
-        ("cannot accept: maxSetFlips: 1, at most 0", |draft| draft.limits.real_flips = Some(0)),
-        ("cannot accept: maxSetFlips: the report does not", |draft| {
-            draft.numbers.real_flips = None
-        }),
-        ("cannot accept: recallMargin", |draft| draft.limits.recall_margin = Some(0.02)),
+        ("cannot accept: slot flips: 2, at most 1", |draft| draft.limits.slot_flips = Some(1)),
+        ("cannot accept: real flips: 1, at most 0", |draft| draft.limits.real_flips = Some(0)),
+        ("cannot accept: real flips: the report does not", |draft| draft.numbers.real_flips = None),
+        ("cannot accept: recall", |draft| draft.limits.recall_margin = Some(0.02)),
         ("cannot accept: labels: no labels", |draft| draft.numbers.labelled = None),
     ];
     for (message, edit) in rows {
@@ -434,7 +432,7 @@ fn the_gate_fails_closed() {
         ("score cannot be computed", Holds::No, "no label joins", |world, _| {
             world.labelled.set(None);
         }),
-        ("no clean image", Holds::CannotTell, "falsePositiveRate: unmeasured", |world, _| {
+        ("no clean image", Holds::CannotTell, "false-positive rate: unmeasured", |world, _| {
             let labelled = world.labelled.get().expect("set");
             let false_positives = LabelledRate::default();
             world.labelled.set(Some(Labelled { false_positives, ..labelled }));
@@ -443,7 +441,7 @@ fn the_gate_fails_closed() {
             let labelled = world.labelled.get().expect("set");
             world.labelled.set(Some(Labelled { recall: LabelledRate::default(), ..labelled }));
         }),
-        ("limit does not hold", Holds::No, "maxSlotFlips: 2, at most 1", |_, path| {
+        ("limit does not hold", Holds::No, "slot flips: 2, at most 1", |_, path| {
             forge(path, |tree| with(tree, &["acceptance", "maxSlotFlips"], Json::int(1)));
         }),
         ("limit of nonsense", Holds::CannotTell, "acceptance.maxSlotFlips", |_, path| {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::limits::{self, AcceptanceLimits, Numbers};
+use super::limits::{self, AcceptanceLimits, DEFAULT_LEVEL, Labelled, LabelledRate, Numbers};
 use super::present;
 use super::release::ReleaseRecord;
 use super::signature::alone;
@@ -107,9 +107,17 @@ fn ask_limits(
     limits.real_flips = ask_count(person, &format!("  real flips at most (now {real}): "))?;
     limits.class_flips =
         ask_count(person, &format!("  mislabels at most (now {}): ", numbers.class_flips))?;
-    limits.recall_margin = ask_share(person, "  recall may fall by, as a share like 0.05: ")?;
-    limits.false_positive_margin =
-        ask_share(person, "  false-positive rate may rise by, as a share like 0.05: ")?;
+    let now = |rate: fn(&Labelled) -> LabelledRate| {
+        let interval = numbers.labelled.and_then(|found| rate(&found).difference(DEFAULT_LEVEL));
+        interval.map_or("not measured".to_owned(), |it| format!("now between {}", limits::span(it)))
+    };
+    let (recall, false_positives) = (now(|it| it.recall), now(|it| it.false_positives));
+    limits.recall_margin =
+        ask_share(person, &format!("  recall may fall by, as a share like 0.05 ({recall}): "))?;
+    limits.false_positive_margin = ask_share(
+        person,
+        &format!("  false-positive rate may rise by, as a share like 0.05 ({false_positives}): "),
+    )?;
     limits.min_positives =
         ask_count(person, &format!("  images with litter at least (now {positives}): "))?;
     limits.min_negatives =
