@@ -179,6 +179,15 @@ fn a_person_signs_and_the_gate_goes_by_it() {
     let artifact = root.join("b.onnx");
     let artifact = artifact.to_str().expect("a path");
 
+    let report = root.join("sessions/reports/r.json");
+    let report = report.to_str().expect("a path");
+    let page = || {
+        let page = flipside(root, &["report", "--report", report, "--html", "-"]);
+        assert_eq!(page.status.code(), Some(0), "{}", String::from_utf8_lossy(&page.stderr));
+        String::from_utf8_lossy(&page.stdout).into_owned()
+    };
+    assert!(page().contains("Nobody has decided"));
+
     // Other digits than those shown: nothing is written.
     let (code, seen) = sign_at_terminal(root, &answers("defer", "12345678"));
     assert_eq!(code, 2, "{seen}");
@@ -201,11 +210,11 @@ fn a_person_signs_and_the_gate_goes_by_it() {
     assert_eq!(gated.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&gated.stdout).contains("defer: no labels yet"));
 
-    let report = root.join("sessions/reports/r.json");
-    let report = report.to_str().expect("a path");
-    let page = flipside(root, &["report", "--report", report, "--html", "-"]);
-    assert_eq!(page.status.code(), Some(0), "{}", String::from_utf8_lossy(&page.stderr));
-    let page = String::from_utf8_lossy(&page.stdout).into_owned();
+    let page = page();
+    assert!(
+        !page.contains("Nobody has decided")
+            && page.contains("a name that anybody could have typed")
+    );
     assert!(page.contains("no labels yet") && page.contains("It does not license"), "{page}");
 
     put(root, "fixtures/m.txt", b"other.jpg\n");

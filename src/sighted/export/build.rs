@@ -148,6 +148,9 @@ fn warnings(sources: &Sources<'_>) -> Vec<String> {
     if sources.score.is_none() {
         out.push("No labels were joined: what these changes cost is not known.".to_owned());
     }
+    if !sources.signoffs.iter().any(|decided| decided.standing) {
+        out.push("Nobody has decided: no sign-off stands on this evidence.".to_owned());
+    }
     if sources.record.is_some_and(|entry| !entry.record.measured_on_target()) {
         out.push(
             "Not measured on the target: the numbers are about the conversion, not about the deployment."
@@ -515,6 +518,9 @@ fn signoff_block(decided: &Decided<'_>) -> SignOffBlock {
         facts.push(Fact::new("signature", "none: a name that anybody could have typed"));
     }
     facts.extend(signatures.iter().map(|one| Fact::new("signature", one.text())));
+    if *standing {
+        facts.push(Fact::new("still holds", "not checked for this page: `flipside gate` answers"));
+    }
     SignOffBlock {
         decision: signoff.decision.word().to_owned(),
         standing: *standing,

@@ -226,16 +226,14 @@ pub(in crate::sighted) fn decided_lines(signoffs: &SignOffs, artifact: &str) -> 
         .filter(|stored| stored.signoff.record.artifact.to_hex() == artifact)
         .flat_map(|stored| {
             let signoff = &stored.signoff;
-            let key = if stored.signature.is_some() { "a key" } else { "no key" };
-            let (more, signer) = (stored.cosignatures.len(), &signoff.signer);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             [
                 format!(
-                    "{} at {} by {} ({}), with {key}{more}, on {}: {}",
+                    "{} at {} by {} ({}), {}, on {}: {}",
                     signoff.decision.word(),
                     float_text(signoff.operating_point),
-                    signer.name,
-                    signer.role,
+                    signoff.signer.name,
+                    signoff.signer.role,
+                    keys_text(stored),
                     signoff.signed_at,
                     signoff.reason
                 ),
@@ -257,18 +255,27 @@ pub(in crate::sighted) fn decided_lines(signoffs: &SignOffs, artifact: &str) -> 
     out
 }
 
+/// How many keys were put to it; whether they count is for [`super::verify`].
+fn keys_text(stored: &StoredSignOff) -> String {
+    match usize::from(stored.signature.is_some()) + stored.cosignatures.len() {
+        0 => "with no SSH key".to_owned(),
+        1 => "with an SSH key".to_owned(),
+        keys => format!("with {keys} SSH keys"),
+    }
+}
+
 /// One sign-off, indented below its record.
 pub(in crate::sighted) fn signoff_text(stored: &StoredSignOff, signoffs: &SignOffs) -> String {
     let signoff = &stored.signoff;
     let standing = signoffs.standing().any(|other| other.signoff.id == signoff.id);
     let mut out = format!(
-        "  sign-off {}  {} at {}, {} by {}{}{}\n",
+        "  sign-off {}  {} at {}, {} by {}, {}{}\n",
         signoff.id.short(),
         signoff.decision.word(),
         float_text(signoff.operating_point),
         escape(&signoff.signed_at),
         escape(&signoff.signer.name),
-        if stored.signature.is_some() { ", with an SSH key" } else { "" },
+        keys_text(stored),
         if standing { "" } else { " (superseded)" },
     );
     let mut line = |name: &str, text: &str| {
