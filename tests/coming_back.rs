@@ -62,6 +62,7 @@ fn score_and_threshold_are_as_they_were_after_a_review() {
     let mut pty = open(folder.path(), &["score", "--browse", "--threshold", "0.4"]);
     pty.wait_for("Score at 0.4");
     press(&mut pty, "l", "2/6");
+    press(&mut pty, "\t", "candidate − reference");
     press(&mut pty, "\t", "categories recovered");
     let score = press(&mut pty, "\t", "> A reference");
     there_and_back(&mut pty, &score, "Score at");
