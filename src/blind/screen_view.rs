@@ -236,9 +236,12 @@ fn frame_clear(area: Rect, buffer: &mut ratatui::buffer::Buffer) {
     }
 }
 
-/// What the category under the cursor holds; before any is, how categories are marked.
+/// What the category under the cursor holds; before any is, how categories are marked, or why none can be.
 fn meaning(screen: &LabelScreen<'_>) -> String {
     match screen.cursor() {
+        Field::Presence if screen.sitting().closed().is_some() => {
+            screen.sitting().closed().map(Closed::text).unwrap_or_default()
+        }
         Field::Category(index) => {
             let leaves = screen.leaves().get(index).map(|leaves| leaves.join(", "));
             escape(&leaves.unwrap_or_default()).into_owned()

@@ -149,10 +149,14 @@ impl Sitting {
             leaving: false,
         };
         sitting.draft = sitting.saved_draft();
-        if sitting.history.left_count() == 0 && sitting.closed.is_none() && sitting.amend.is_none()
-        {
-            sitting.notice = Some(Notice::Done(ALL_DONE.to_owned()));
-        }
+        sitting.notice = match (&sitting.closed, &sitting.amend) {
+            (Some(closed), _) => Some(Notice::Refused(closed.text())),
+            (None, Some(reason)) => Some(Notice::Done(format!("amending: {reason}"))),
+            (None, None) if sitting.history.left_count() == 0 => {
+                Some(Notice::Done(ALL_DONE.to_owned()))
+            }
+            (None, None) => None,
+        };
         sitting
     }
 
@@ -635,9 +639,11 @@ pub(super) mod tests {
         let seal = LabelEvent::Seal { opening: 1, file: LabelFileHash::of(b"f") };
         history.apply(&seal, 2, "").expect("follows");
         let mut closed = Sitting::new(history.clone(), None, None);
+        assert!(text(&closed).starts_with("sealed: answers are final"), "said from the start");
         ask(&mut closed, Ask::Presence(Presence::Clean));
         assert!(text(&closed).contains("sealed"));
         let mut open = Sitting::new(history, None, Some("looked again".to_owned()));
+        assert_eq!(text(&open), "amending: looked again");
         ask(&mut open, Ask::Presence(Presence::Clean));
         ask(&mut open, Ask::Certainty(Certainty::High));
         let Some(LabelEvent::Answer { answer, .. }) = ask(&mut open, Ask::Save) else {

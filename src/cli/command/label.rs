@@ -151,7 +151,8 @@ fn report(args: &Args, ended: &Ended, read_only: bool) -> Outcome {
         );
     }
     if ended.unsaved > 0 {
-        output::note(&format!("marks on {} pictures were not saved", ended.unsaved));
+        let pictures = if ended.unsaved == 1 { "picture" } else { "pictures" };
+        output::note(&format!("marks on {} {pictures} were not saved", ended.unsaved));
     }
     match &ended.failed {
         Some(reason) => {

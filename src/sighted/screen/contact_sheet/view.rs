@@ -35,8 +35,9 @@ pub(super) fn draw(screen: &ContactSheet, frame: &mut Frame<'_>, area: Rect, loo
         if let Some(view) = screen.pictures.get(&id) {
             view.render(cell.picture, buffer, look);
         }
-        put(buffer, cell.caption, &caption(screen, place, cell.caption.width, theme));
-        if at == screen.cursor {
+        let here = at == screen.cursor;
+        put(buffer, cell.caption, &caption(screen, place, here, cell.caption.width, theme));
+        if here {
             buffer.set_style(cell.caption, theme.style(Role::Selected));
         }
     }
@@ -107,9 +108,20 @@ fn title(screen: &ContactSheet, columns: u16, theme: Theme) -> Line<'static> {
     ])
 }
 
-fn caption(screen: &ContactSheet, place: usize, columns: u16, theme: Theme) -> Line<'static> {
+fn caption(
+    screen: &ContactSheet,
+    place: usize,
+    here: bool,
+    columns: u16,
+    theme: Theme,
+) -> Line<'static> {
     let sheet = &screen.sheet;
-    let mark = if screen.marked.contains(&place) { "*" } else { " " };
+    let mark = match (here, screen.marked.contains(&place)) {
+        (true, true) => "»",
+        (true, false) => ">",
+        (false, true) => "*",
+        (false, false) => " ",
+    };
     let mut right = String::new();
     if let Some(group) = sheet.groups().of(place) {
         right.push_str(&format!(" g{group}"));
@@ -117,7 +129,7 @@ fn caption(screen: &ContactSheet, place: usize, columns: u16, theme: Theme) -> L
     if sheet.suggestion(place).is_any() {
         right.push_str(" ?");
     }
-    let room = usize::from(columns).saturating_sub(1 + width(&right));
+    let room = usize::from(columns).saturating_sub(width(mark) + width(&right));
     let (text, role) = match sheet.flag(place) {
         Some(flag) => (format!("out: {}", flag.kind), Role::Warning),
         None => {
