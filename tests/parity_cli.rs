@@ -194,19 +194,81 @@ fn sidecars_manifests_and_settings_that_cannot_be_used_are_one_line() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
+            (sum >> 1) ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 }
+        })
+    })
+}
+
 /// A PNG that is a header and claims a size.
 fn png_header(side: u32) -> Vec<u8> {
     let mut bytes = fs::read(media().join("rgb.png")).expect("a picture");
     bytes[16..20].copy_from_slice(&side.to_be_bytes());
     bytes[20..24].copy_from_slice(&side.to_be_bytes());
-    let checksum = !bytes[12..29].iter().fold(u32::MAX, |sum, byte| {
-        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
-            (sum >> 1) ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 }
-        })
-    });
+    let checksum = crc32(&bytes[12..29]);
     bytes[29..33].copy_from_slice(&checksum.to_be_bytes());
     bytes.truncate(65);
     bytes
+}
+
+/// A zlib stream of `count` zeros: fixed codes, one byte and then copies of 258 of it. Its checksum is wrong,
+/// which whoever reads as far as that may say.
+fn zeros(count: usize) -> Vec<u8> {
+    let (mut bytes, mut bits, mut length) = (vec![0x78, 0x01], 0_u64, 0);
+    // Codes count from their highest bit, numbers from their lowest.
+    let mut put = |code: u64, width: u32| {
+        bits |= code << length;
+        length += width;
+        while length >= 8 {
+            bytes.push(bits as u8);
+            (bits, length) = (bits >> 8, length - 8);
+        }
+    };
+    put(0b011, 3);
+    put(0b0000_1100, 8);
+    for _ in 0..count / 258 {
+        put(0b1010_0011, 8);
+        put(0, 5);
+    }
+    put(0, 7);
+    put(0, 7);
+    bytes.extend([0; 4]);
+    bytes
+}
+
+/// The PNG of the test data with one more chunk.
+fn png_with(kind: &[u8; 4], head: &[u8], body: &[u8]) -> Vec<u8> {
+    let whole = fs::read(media().join("rgb.png")).expect("a picture");
+    let content = [&kind[..], head, body].concat();
+    let length = u32::try_from(content.len() - 4).expect("short").to_be_bytes();
+    // After the header, before the pixels.
+    let (before, after) = whole.split_at(33);
+    [before, &length, &content, &crc32(&content).to_be_bytes(), after].concat()
+}
+
+/// Text and profiles that unfold to more memory than there is are never unfolded.
+#[cfg(target_os = "linux")]
+#[test]
+fn stuffed_pictures_are_compared_without_unfolding_what_they_carry() {
+    let ws = Ws::new();
+    let bomb = zeros(1 << 30);
+    ws.write("text.png", &png_with(b"zTXt", b"Comment\0\0", &bomb));
+    ws.write("words.png", &png_with(b"iTXt", b"Comment\0\x01\0\0\0", &bomb));
+    ws.write("profile.png", &png_with(b"iCCP", b"ICC\0\0", &bomb));
+    ws.write("manifest.txt", b"text.png\nwords.png\nprofile.png\n");
+    let program = flipside(ws.root(), ws.root(), &["parity", "--no-latency", "--report", "r.json"]);
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -v 1000000; exec \"$@\"", "sh"]).arg(program.get_program());
+    limited.args(program.get_args()).current_dir(ws.root()).env_clear();
+    limited.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ended = limited.output().expect("started");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    let report = ws.report("r.json");
+    for row in report["flipside"]["fixtures"].as_array().expect("rows") {
+        assert_eq!(row["status"], json!("ok"), "{row}");
+    }
 }
 
 #[cfg(unix)]
