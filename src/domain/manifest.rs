@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::digest::ManifestHash;
 
 /// Largest manifest, in bytes.
-pub const MAX_BYTES: usize = 64 << 20;
+pub const MAX_BYTES: u64 = 64 << 20;
 
 /// One line of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub enum ManifestError {
     #[error("expected at least one path, found none")]
     Empty,
     /// Too large.
-    #[error("{found} bytes, at most {MAX_BYTES} expected")]
+    #[error("expected at most {MAX_BYTES} bytes, found {found}")]
     TooLarge {
         /// Size found.
         found: usize,
@@ -72,7 +72,7 @@ impl Manifest {
     /// # Errors
     /// Not UTF-8, too large, or no entry.
     pub fn parse(bytes: &[u8], folder: &Path) -> Result<Self, ManifestError> {
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() as u64 > MAX_BYTES {
             return Err(ManifestError::TooLarge { found: bytes.len() });
         }
         let text = std::str::from_utf8(bytes).map_err(|error| ManifestError::NotText {

@@ -10,7 +10,7 @@ use super::canonical::Json;
 use super::digest::TaxonomyHash;
 
 /// Largest taxonomy file, in bytes.
-pub const MAX_BYTES: usize = 1 << 20;
+pub const MAX_BYTES: u64 = 1 << 20;
 
 /// Index into [`Taxonomy::groups`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -66,8 +66,11 @@ impl Taxonomy {
     /// See [`TaxonomyError`].
     pub fn parse(text: &str) -> Result<Self, TaxonomyError> {
         let syntax = |message: String| TaxonomyError::Syntax(message);
-        if text.len() > MAX_BYTES {
-            return Err(syntax(format!("{} bytes, at most {MAX_BYTES} expected", text.len())));
+        if text.len() as u64 > MAX_BYTES {
+            return Err(syntax(format!(
+                "expected at most {MAX_BYTES} bytes, found {}",
+                text.len()
+            )));
         }
         // The parsed table sorts its keys, so the order of groups is read from a document that keeps it.
         let table: toml::Table =

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,9 +15,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::digest::{FixtureId, sha256_of_reader};
 use crate::domain::escape::{escape, escape_os};
+use crate::domain::manifest;
 use crate::domain::manifest::{FixtureGroup, Manifest, ManifestError, parse_groups};
 use crate::media::limits::LIMITS;
 use crate::store::atomic;
+use crate::store::file::{self, ReadError};
 
 /// Largest index read, in bytes.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
@@ -123,15 +125,10 @@ impl PixelSource {
     /// See [`FixtureError`].
     pub fn bytes(&self, id: FixtureId) -> Result<Vec<u8>, FixtureError> {
         let path = self.files.get(&id).ok_or(FixtureError::Unknown)?;
-        let unreadable = |error: io::Error| FixtureError::Unreadable { reason: error.to_string() };
-        let file = File::open(path).map_err(unreadable)?;
-        let size = file.metadata().map_err(unreadable)?.len();
-        let mut bytes =
-            Vec::with_capacity(usize::try_from(size.min(LIMITS.file_bytes)).unwrap_or(0));
-        file.take(LIMITS.file_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-        if bytes.len() as u64 > LIMITS.file_bytes {
-            return Err(FixtureError::TooLarge);
-        }
+        let bytes = file::read(path, LIMITS.file_bytes).map_err(|error| match error {
+            ReadError::TooLarge { .. } => FixtureError::TooLarge,
+            other => FixtureError::Unreadable { reason: other.to_string() },
+        })?;
         let found = FixtureId::of(&bytes);
         if found == id { Ok(bytes) } else { Err(FixtureError::Changed { found }) }
     }
@@ -207,7 +204,10 @@ impl FixtureSet {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, FixtureSetError> {
-    fs::read(path).map_err(|source| FixtureSetError::Unreadable { path: path.to_owned(), source })
+    file::read(path, manifest::MAX_BYTES).map_err(|error| FixtureSetError::Unreadable {
+        path: path.to_owned(),
+        source: error.into(),
+    })
 }
 
 /// What a file looks like from outside; a file that looks the same is taken to be the same.
@@ -252,9 +252,7 @@ type Index = BTreeMap<String, IndexEntry>;
 
 fn read_index(path: &Path) -> Index {
     let read = || -> Option<Index> {
-        let file = File::open(path).ok()?;
-        let mut bytes = Vec::new();
-        file.take(MAX_INDEX_BYTES).read_to_end(&mut bytes).ok()?;
+        let bytes = file::read(path, MAX_INDEX_BYTES).ok()?;
         serde_json::from_slice(&bytes).ok()
     };
     // A damaged index costs time, nothing else.

@@ -9,7 +9,6 @@ mod read;
 mod write;
 
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use crate::domain::canonical::Json;
@@ -18,12 +17,13 @@ use crate::domain::escape::escape_os;
 use crate::domain::label::Label;
 use crate::domain::shard::{RaterName, Shard};
 use crate::store::atomic::{self, WriteError};
+use crate::store::file;
 
 use read::parse;
 use write::{int, object, text, to_bytes};
 
 /// Largest label file, in bytes.
-pub const MAX_BYTES: usize = 64 << 20;
+pub const MAX_BYTES: u64 = 64 << 20;
 
 /// Longest line, in bytes.
 pub const MAX_LINE: usize = 1 << 20;
@@ -243,10 +243,10 @@ impl LabelFile {
     /// # Errors
     /// Unreadable, too large, or not a label file.
     pub fn read(path: &Path) -> Result<Self, LabelFileError> {
-        let unreadable = |source| LabelFileError::Unreadable { path: path.to_owned(), source };
-        let file = fs::File::open(path).map_err(unreadable)?;
-        let mut bytes = Vec::new();
-        file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+        let bytes = file::read(path, MAX_BYTES).map_err(|error| LabelFileError::Unreadable {
+            path: path.to_owned(),
+            source: error.into(),
+        })?;
         Self::parse(&bytes)
             .map_err(|fault| LabelFileError::Invalid { path: path.to_owned(), fault })
     }

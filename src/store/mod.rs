@@ -7,6 +7,7 @@ pub mod atomic;
 pub mod clock;
 pub mod event_chain;
 pub mod failpoint;
+pub mod file;
 pub mod fixtures;
 pub mod label_file;
 pub mod label_schema;

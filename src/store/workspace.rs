@@ -2,7 +2,6 @@
 //!
 //! This module names every place in it. It knows nothing of what lies there.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::digest::ManifestHash;
 use crate::domain::escape::{escape, escape_os};
+use crate::store::file;
 
 /// Name of the file that makes a folder a workspace.
 pub const CONFIG_NAME: &str = "flipside.toml";
@@ -135,14 +135,11 @@ impl Workspace {
     /// Unreadable or invalid.
     pub fn open(root: &Path) -> Result<Self, WorkspaceError> {
         let path = root.join(CONFIG_NAME);
-        let unreadable = |source| WorkspaceError::Unreadable { path: path.clone(), source };
-        let size = fs::metadata(&path).map_err(unreadable)?.len();
-        let invalid = |reason: String| WorkspaceError::Invalid { path: path.clone(), reason };
-        if size > MAX_CONFIG_BYTES {
-            return Err(invalid(format!("{size} bytes, at most {MAX_CONFIG_BYTES} expected")));
-        }
-        let text = fs::read_to_string(&path).map_err(unreadable)?;
-        let config = parse_config(&text).map_err(invalid)?;
+        let text = file::read_text(&path, MAX_CONFIG_BYTES).map_err(|error| {
+            WorkspaceError::Unreadable { path: path.clone(), source: error.into() }
+        })?;
+        let config = parse_config(&text)
+            .map_err(|reason| WorkspaceError::Invalid { path: path.clone(), reason })?;
         Ok(Self { root: root.to_owned(), config })
     }
 
@@ -256,7 +253,7 @@ mod tests {
         crate::store::atomic::write(&folder.path().join(CONFIG_NAME), TEXT.as_bytes())
             .expect("written");
         let below = folder.path().join("x/y");
-        fs::create_dir_all(&below).expect("folders");
+        std::fs::create_dir_all(&below).expect("folders");
         let workspace = Workspace::find(&below).expect("found");
         assert_eq!(
             workspace.resolve(&workspace.config.fixtures.manifest),

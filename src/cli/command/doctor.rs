@@ -8,8 +8,10 @@ use super::Globals;
 use crate::cli::output::{self, Outcome};
 use crate::domain::digest::sha256_of_reader;
 use crate::domain::escape::escape_os;
+use crate::domain::manifest;
 use crate::domain::manifest::Manifest;
 use crate::sighted::entry::runtime::runtime_facts;
+use crate::store::file;
 use crate::store::workspace::{Workspace, WorkspaceError};
 use crate::tui::card;
 
@@ -132,7 +134,7 @@ fn file(name: &str, written: &Path, path: &Path) -> Check {
 fn pictures(path: &Path) -> Check {
     let name = "pictures".to_owned();
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
-    let manifest = fs::read(path)
+    let manifest = file::read(path, manifest::MAX_BYTES)
         .map_err(|error| error.to_string())
         .and_then(|bytes| Manifest::parse(&bytes, folder).map_err(|error| error.to_string()));
     let manifest = match manifest {

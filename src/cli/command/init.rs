@@ -10,9 +10,11 @@ use crate::cli::output::{self, Outcome};
 use crate::domain::canonical::Json;
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::manifest::{self, Manifest};
+use crate::domain::taxonomy;
 use crate::domain::taxonomy::Taxonomy;
 use crate::sighted::entry::inspect::check_comparison;
 use crate::store::atomic;
+use crate::store::file;
 use crate::store::workspace::{CONFIG_NAME, CompareConfig, Config, FixturesConfig, LabelsConfig};
 
 /// Most names of one kind in a message.
@@ -156,7 +158,8 @@ fn written_path(path: &Path, root: &Path) -> std::io::Result<PathBuf> {
 fn manifest_problems(path: &Path, groups: Option<&Path>) -> Vec<String> {
     let name = escape_os(path.as_os_str());
     let read = |path: &Path| {
-        std::fs::read(path).map_err(|error| format!("{}: {error}", escape_os(path.as_os_str())))
+        file::read(path, manifest::MAX_BYTES)
+            .map_err(|error| format!("{}: {error}", escape_os(path.as_os_str())))
     };
     let folder = path.parent().unwrap_or(Path::new(""));
     let parsed = read(path).and_then(|bytes| {
@@ -200,7 +203,7 @@ fn manifest_problems(path: &Path, groups: Option<&Path>) -> Vec<String> {
 /// Every class must stand in the taxonomy, which itself lets none stand twice, and nothing else.
 fn taxonomy_problems(path: &Path, classes: &[String]) -> Vec<String> {
     let name = escape_os(path.as_os_str());
-    let parsed = std::fs::read_to_string(path)
+    let parsed = file::read_text(path, taxonomy::MAX_BYTES)
         .map_err(|error| error.to_string())
         .and_then(|text| Taxonomy::parse(&text).map_err(|error| error.to_string()));
     let taxonomy = match parsed {

@@ -12,8 +12,10 @@ use crate::blind::{self, Ended, LabelArgs, ShardKey, Surface};
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::shard::{PlannedFixture, RaterName, Shard, ShardPlan};
+use crate::domain::taxonomy;
 use crate::domain::taxonomy::Taxonomy;
 use crate::store::event_chain::{Access, ChainError, EventLog};
+use crate::store::file;
 use crate::store::fixtures::FixtureSet;
 use crate::store::label_file::{Confinement, SealPlace};
 use crate::store::label_schema::{LabelRow, Opening, SCHEMA};
@@ -246,7 +248,7 @@ fn shown_config(workspace: &Workspace) -> String {
 /// Reads a taxonomy file.
 pub(super) fn read_taxonomy(path: &std::path::Path) -> anyhow::Result<Taxonomy> {
     let shown = escape_os(path.as_os_str());
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    let text = file::read_text(path, taxonomy::MAX_BYTES).with_context(|| shown.clone())?;
     Taxonomy::parse(&text)
         .map_err(|error| anyhow::anyhow!("{shown}: {}", escape(&error.to_string())))
 }

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use prost::Message as _;
 
-use super::file::{self, ReadError};
 use super::graph::{GraphFacts, required_inputs};
 use super::onnx::{Graph, Model, Node, Tensor, is_standard};
 use super::walk::{Body, Holder, Met, visit};
 use super::wire::{self, WireFault};
 use crate::domain::digest::ArtifactHash;
 use crate::domain::escape::{escape, escape_os};
+use crate::store::file::{self, ReadError};
 
 /// Largest model, in bytes: protobuf holds no more.
 pub(in crate::sighted) const MAX_BYTES: u64 = 1 << 31;

@@ -8,7 +8,6 @@ pub(in crate::sighted) mod intake;
 pub(in crate::sighted) mod sidecar;
 pub(in crate::sighted) mod slots;
 
-pub(in crate::sighted) mod file;
 mod fingerprint;
 mod onnx;
 mod walk;

@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::element::Precision;
-use super::file::{self, ReadError};
 use crate::domain::canonical::Json;
 use crate::domain::digest::ContentHash;
 use crate::domain::escape::{escape, escape_os};
+use crate::store::file::{self, ReadError};
 
 /// Largest sidecar, in bytes.
 const MAX_BYTES: u64 = 4 << 20;

@@ -10,6 +10,7 @@ use crate::domain::shard::RaterName;
 use crate::media::decode::{Upright, decode_for_people};
 use crate::media::limits::LIMITS;
 use crate::sighted::decision::foreign_report::ForeignReport;
+use crate::sighted::decision::report::read::MAX_REPORT_BYTES;
 use crate::sighted::decision::report::read::{AnyReport, read_any};
 use crate::sighted::decision::report::{Item, ParityReport};
 use crate::sighted::entry::record::SignersQuestion;
@@ -20,7 +21,7 @@ use crate::sighted::export::dossier::Dossier;
 use crate::sighted::export::{foreign, html, markdown, wire};
 use crate::sighted::labels::agreement::agreement;
 use crate::sighted::labels::{Sealed, read_folder};
-use crate::sighted::record::registry::{Entry, Registry, read_bounded};
+use crate::sighted::record::registry::{Entry, Registry};
 use crate::sighted::record::release::same_point;
 use crate::sighted::record::signature::signatures;
 use crate::sighted::record::signoff_store::SignOffStore;
@@ -29,11 +30,9 @@ use crate::sighted::review::verdict::{ItemKey, Ledger};
 use crate::sighted::runs::verdicts;
 use crate::sighted::score::compute::score;
 use crate::sighted::score::gather::{files_in, gather, shown};
+use crate::store::file;
 use crate::store::label_file::LabelFile;
 use crate::store::workspace::Workspace;
-
-/// Largest report, in bytes.
-const MAX_REPORT_BYTES: usize = 64 << 20;
 
 /// What a document is about. What is not given comes from the workspace.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +87,7 @@ pub fn documents(
             "threshold {point}: expected a confidence above 0 and below 1"
         );
     }
-    let bytes = read_bounded(&path, MAX_REPORT_BYTES)
+    let bytes = file::read(&path, MAX_REPORT_BYTES)
         .map_err(|error| anyhow::anyhow!("{}: {error}", escape_os(path.as_os_str())))?;
     let read = read_any(&bytes)
         .map_err(|error| anyhow::anyhow!("{}: {error}", escape_os(path.as_os_str())))?;
@@ -310,7 +309,7 @@ fn picture_files(
         return Ok(BTreeMap::new());
     };
     let folder = manifest.parent().map(std::path::Path::to_owned).unwrap_or_default();
-    let bytes = read_bounded(&manifest, crate::domain::manifest::MAX_BYTES)
+    let bytes = file::read(&manifest, crate::domain::manifest::MAX_BYTES)
         .map_err(|error| anyhow::anyhow!("{}: {error}", escape_os(manifest.as_os_str())))?;
     // Only paths the manifest lists are opened: a report cannot point anywhere else.
     let listed: BTreeMap<String, PathBuf> = Manifest::parse(&bytes, &folder)?
@@ -324,8 +323,7 @@ fn picture_files(
 
 fn picture(id: &str, files: &BTreeMap<String, PathBuf>) -> Result<Upright, String> {
     let path = files.get(id).ok_or("picture not put in")?;
-    let limit = usize::try_from(LIMITS.file_bytes).unwrap_or(usize::MAX);
-    let bytes = read_bounded(path, limit).map_err(|error| format!("picture: {error}"))?;
+    let bytes = file::read(path, LIMITS.file_bytes).map_err(|error| format!("picture: {error}"))?;
     if FixtureId::of(&bytes).to_hex() != id {
         return Err("the picture has changed since".to_owned());
     }

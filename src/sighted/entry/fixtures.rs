@@ -26,6 +26,7 @@ use crate::sighted::labels::read_folder;
 use crate::sighted::screen::contact_sheet::{ContactSheet, Effect, Msg, SMALL};
 use crate::store::atomic;
 use crate::store::clock::Clock;
+use crate::store::file;
 use crate::store::fixtures::{FixtureSet, PixelSource};
 use crate::store::lock::{Lock, LockError, Owner};
 use crate::store::workspace::Workspace;
@@ -293,20 +294,12 @@ impl Eyes {
 }
 
 fn read_kept(path: &std::path::Path, hash: ManifestHash) -> anyhow::Result<Flags> {
-    use std::io::Read as _;
     let shown = || escape_os(path.as_os_str());
-    let file = match std::fs::File::open(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Flags::default()),
-        file => file.with_context(|| format!("cannot read {}", shown()))?,
+    let bytes = match file::read(path, MAX_KEPT_BYTES) {
+        Err(error) if error.is_missing() => return Ok(Flags::default()),
+        bytes => bytes.with_context(shown)?,
     };
-    let mut bytes = Vec::new();
-    file.take(MAX_KEPT_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .with_context(|| format!("cannot read {}", shown()))?;
     let read = || -> Result<Flags, String> {
-        if bytes.len() as u64 > MAX_KEPT_BYTES {
-            return Err(format!("more than {MAX_KEPT_BYTES} bytes"));
-        }
         let json = Json::parse(&bytes).map_err(|error| error.to_string())?;
         Flags::from_json(&json, hash)
     };

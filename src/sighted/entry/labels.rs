@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use anyhow::Context as _;
+
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::label::Certainty;
+use crate::domain::taxonomy;
 use crate::domain::taxonomy::Taxonomy;
 use crate::sighted::labels::agreement::agreement;
 use crate::sighted::labels::export;
 use crate::sighted::labels::import::{MAX_BYTES, Target, read};
 use crate::sighted::labels::{Sealed, read_folder};
 use crate::store::clock::Clock;
+use crate::store::file;
 use crate::store::fixtures::FixtureSet;
 use crate::store::workspace::Workspace;
 
@@ -83,9 +87,7 @@ pub fn import_labels(
     clock: Clock,
 ) -> anyhow::Result<Vec<String>> {
     let shown = escape_os(table.as_os_str());
-    let bytes =
-        std::fs::read(table).map_err(|error| anyhow::anyhow!("cannot read {shown}: {error}"))?;
-    anyhow::ensure!(bytes.len() <= MAX_BYTES, "{shown}: more than {MAX_BYTES} bytes");
+    let bytes = file::read_once(table, MAX_BYTES).with_context(|| shown.clone())?;
     let set = fixtures(workspace)?;
     let taxonomy = taxonomy(workspace)?;
     let by_path: BTreeMap<_, _> =
@@ -133,8 +135,7 @@ fn taxonomy(workspace: &Workspace) -> anyhow::Result<Taxonomy> {
     };
     let path = workspace.resolve(&labels.taxonomy);
     let shown = escape_os(path.as_os_str());
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| anyhow::anyhow!("cannot read {shown}: {error}"))?;
+    let text = file::read_text(&path, taxonomy::MAX_BYTES).with_context(|| shown.clone())?;
     Taxonomy::parse(&text)
         .map_err(|error| anyhow::anyhow!("{shown}: {}", escape(&error.to_string())))
 }

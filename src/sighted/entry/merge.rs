@@ -1,7 +1,5 @@
 //! Joining shard reports, for the command line.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -13,6 +11,7 @@ use crate::sighted::decision::report::read::{MAX_REPORT_BYTES, read};
 use crate::sighted::decision::report::state::MAX_STATE_BYTES;
 use crate::sighted::decision::report::write::to_bytes;
 use crate::store::atomic;
+use crate::store::file;
 
 /// What a joined report says, in short.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
@@ -78,7 +77,7 @@ pub fn merge_reports(
 
 fn read_shard(path: &Path) -> anyhow::Result<ShardReport> {
     let name = escape_os(path.as_os_str());
-    let report = read(&read_bounded(path, MAX_REPORT_BYTES)?).with_context(|| name.clone())?.report;
+    let report = read(&bytes_of(path, MAX_REPORT_BYTES)?).with_context(|| name.clone())?.report;
     let companion = report.flipside.as_ref().and_then(|ours| ours.merge_state.as_ref());
     let state = match companion {
         Some(entry) => {
@@ -91,20 +90,15 @@ fn read_shard(path: &Path) -> anyhow::Result<ShardReport> {
             );
             let limit = entry.bytes.min(MAX_STATE_BYTES);
             let beside = path.with_file_name(file);
-            read_bounded(&beside, limit).with_context(|| format!("{name}: merge state"))?
+            bytes_of(&beside, limit).with_context(|| format!("{name}: merge state"))?
         }
         None => Vec::new(),
     };
     Ok(ShardReport { name, report, state })
 }
 
-fn read_bounded(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
-    let name = || escape_os(path.as_os_str());
-    let file = File::open(path).with_context(name)?;
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).with_context(name)?;
-    anyhow::ensure!(bytes.len() as u64 <= limit, "{}: expected at most {limit} bytes", name());
-    Ok(bytes)
+fn bytes_of(path: &Path, limit: u64) -> anyhow::Result<Vec<u8>> {
+    file::read(path, limit).with_context(|| escape_os(path.as_os_str()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Review, for the command line: on a screen, as lines, as JSON.
 
-use std::io::{BufRead, Read as _, Write};
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +24,7 @@ pub use crate::sighted::screen::review::Place;
 use crate::sighted::screen::review::{Effect, Msg, ReviewScreen, Start};
 use crate::store::atomic;
 use crate::store::clock::Clock;
+use crate::store::file;
 use crate::store::workspace::Workspace;
 use crate::tui::event_loop::Ended;
 use crate::tui::headless::{self, Dump};
@@ -395,15 +396,7 @@ pub fn import_verdicts(
     clock: Clock,
 ) -> anyhow::Result<ImportAnswer> {
     let name = || escape_os(file.as_os_str());
-    let mut bytes = Vec::new();
-    std::fs::File::open(file)
-        .and_then(|opened| opened.take(MAX_IMPORT_BYTES + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("cannot read {}", name()))?;
-    anyhow::ensure!(
-        bytes.len() as u64 <= MAX_IMPORT_BYTES,
-        "{}: expected at most {MAX_IMPORT_BYTES} bytes",
-        name()
-    );
+    let bytes = file::read_once(file, MAX_IMPORT_BYTES).with_context(name)?;
     let material = load(question, workspace)?;
     let imported = twin::parse_import(&material, &bytes).map_err(|faults| {
         anyhow::anyhow!("{}: nothing was taken over: {}", name(), faults.join("; "))

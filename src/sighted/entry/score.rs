@@ -1,16 +1,19 @@
 //! Scores, for the command line.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 use super::report_choice::{report_about, report_of};
 use crate::domain::digest::ManifestHash;
 use crate::domain::escape::{escape, escape_os};
+use crate::domain::manifest;
 use crate::sighted::record::present::decided_lines;
 use crate::sighted::record::signoff_store::SignOffStore;
 use crate::sighted::score::compute::score;
 use crate::sighted::score::gather::{Places, files_in, gather, read_report};
 use crate::sighted::score::margin::Margin;
+use crate::store::file;
 use crate::store::workspace::Workspace;
 
 /// What is to be scored. What is not given comes from the workspace.
@@ -193,9 +196,8 @@ pub fn register_margin(
         );
     }
     let manifest = workspace.resolve(&workspace.config.fixtures.manifest);
-    let bytes = fs::read(&manifest).map_err(|error| {
-        anyhow::anyhow!("cannot read {}: {error}", escape_os(manifest.as_os_str()))
-    })?;
+    let bytes = file::read(&manifest, manifest::MAX_BYTES)
+        .with_context(|| escape_os(manifest.as_os_str()))?;
     let manifest = ManifestHash::of(&bytes);
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let margin = Margin {

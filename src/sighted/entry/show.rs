@@ -18,6 +18,7 @@ use crate::sighted::review::verdict::Ledger;
 use crate::sighted::review::{queue, twin};
 use crate::sighted::runs::verdicts::record_sightings;
 use crate::store::clock::Clock;
+use crate::store::file;
 use crate::store::workspace::Workspace;
 use crate::tui::picture::Picture;
 use crate::tui::picture::overlay::{BoxOverlay, Line};
@@ -72,7 +73,8 @@ pub fn show(
     };
     let file = Path::new(&question.image);
     let (fixture, path, bytes, known) = if file.is_file() {
-        let bytes = read_bounded(file)?;
+        let bytes =
+            file::read(file, LIMITS.file_bytes).with_context(|| escape_os(file.as_os_str()))?;
         let fixture = FixtureId::of(&bytes);
         let known = material
             .as_ref()
@@ -143,17 +145,6 @@ fn material(
         place: None,
     };
     load(&review, workspace).map(Some)
-}
-
-fn read_bounded(path: &Path) -> anyhow::Result<Vec<u8>> {
-    use std::io::Read as _;
-    let name = || escape_os(path.as_os_str());
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(LIMITS.file_bytes + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("cannot read {}", name()))?;
-    LIMITS.check_file(bytes.len() as u64).with_context(name)?;
-    Ok(bytes)
 }
 
 fn look_up<'a>(material: &'a Material, wanted: &str) -> anyhow::Result<&'a ReviewImage> {

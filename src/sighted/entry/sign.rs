@@ -8,11 +8,12 @@ use crate::domain::digest::{ArtifactHash, ContentHash, ReportHash};
 use crate::domain::escape::escape_os;
 use crate::sighted::artifact::intake::Artifact;
 use crate::sighted::artifact::sidecar::{Sidecar, path_beside};
+use crate::sighted::decision::report::read::MAX_REPORT_BYTES;
 use crate::sighted::entry::record::{Answer, RecordPlaces, Verdict};
 use crate::sighted::record::again::audit;
 use crate::sighted::record::cosign;
 use crate::sighted::record::make::{self, ReportSource, Stated, StatedTarget};
-use crate::sighted::record::registry::{Registry, RegistryFault, Stored, read_bounded};
+use crate::sighted::record::registry::{Registry, RegistryFault, Stored};
 use crate::sighted::record::release::Role;
 use crate::sighted::record::signing::{self, Request};
 use crate::sighted::record::signoff::Product;
@@ -20,13 +21,11 @@ use crate::sighted::record::statement::Person;
 use crate::sighted::record::trust::Trust;
 use crate::sighted::record::verify::hash_file;
 use crate::sighted::score::gather::{Places, files_in, shown};
+use crate::store::file;
 use crate::store::workspace::{PRODUCT, Workspace};
 
 /// The method of a sign-off whose point was chosen on the threshold screen.
 pub const CHOSEN_ON_CURVES: &str = signing::ON_CURVES;
-
-/// Largest report, in bytes.
-const MAX_REPORT_BYTES: usize = 64 << 20;
 
 /// What is stated about an artifact; everything else is read from files.
 #[derive(Debug, Clone, Default)]
@@ -121,7 +120,7 @@ pub fn new_record(places: &RecordPlaces, request: &NewRecordRequest) -> anyhow::
     let artifact = Artifact::open(&request.artifact)?;
     let sidecar = request.sidecar.clone().unwrap_or_else(|| path_beside(&request.artifact));
     let sidecar = Sidecar::open(&sidecar)?;
-    let bytes = read_bounded(&request.report, MAX_REPORT_BYTES)
+    let bytes = file::read(&request.report, MAX_REPORT_BYTES)
         .map_err(|error| anyhow::anyhow!("{}: {error}", escape_os(request.report.as_os_str())))?;
     let tree = Json::parse(&bytes)
         .map_err(|error| anyhow::anyhow!("{}: {error}", escape_os(request.report.as_os_str())))?;

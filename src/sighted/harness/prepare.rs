@@ -11,7 +11,7 @@ use super::recipe::{InputTensor, Recipe};
 use crate::domain::digest::{FixtureId, TensorHash};
 use crate::media::decode::decode_for_model;
 use crate::media::limits::LIMITS;
-use crate::sighted::artifact::file;
+use crate::store::file;
 
 /// One line of the manifest that is to be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use crate::store::label_file::{
 use crate::store::workspace::PRODUCT;
 
 /// Largest file taken over, in bytes.
-pub(in crate::sighted) const MAX_BYTES: usize = 64 << 20;
+pub(in crate::sighted) const MAX_BYTES: u64 = 64 << 20;
 
 /// Most faults that are listed.
 const MAX_FAULTS: usize = 20;
@@ -73,7 +73,7 @@ pub(in crate::sighted) fn read(
     target: &Target<'_>,
 ) -> Result<Vec<LabelFile>, Vec<Fault>> {
     let whole = |line: u64, reason: String| vec![Fault { line, reason }];
-    if bytes.len() > MAX_BYTES {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(whole(1, format!("more than {MAX_BYTES} bytes")));
     }
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(bytes);

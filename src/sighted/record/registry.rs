@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::refusal::Refusal;
@@ -15,6 +15,7 @@ use super::release::{MAX_BYTES, ReleaseRecord};
 use crate::domain::digest::ContentHash;
 use crate::domain::escape::escape_os;
 use crate::store::atomic;
+use crate::store::file;
 
 /// Name of the list of file hashes.
 pub(in crate::sighted) const INDEX_NAME: &str = "SHA256SUMS";
@@ -258,11 +259,10 @@ impl Registry {
 
     fn read_index(&self) -> Result<BTreeMap<String, ContentHash>, RegistryFault> {
         let path = self.index_path();
-        let limit = usize::try_from(MAX_INDEX_BYTES).unwrap_or(usize::MAX);
-        let bytes = match read_bounded(&path, limit) {
+        let bytes = match file::read(&path, MAX_INDEX_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeMap::new()),
-            Err(source) => return Err(RegistryFault::Io { path, source }),
+            Err(error) if error.is_missing() => return Ok(BTreeMap::new()),
+            Err(error) => return Err(RegistryFault::Io { path, source: error.into() }),
         };
         let mut index = BTreeMap::new();
         for (number, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
@@ -282,23 +282,8 @@ impl Registry {
     }
 }
 
-/// Reads a file of at most `limit` bytes.
-///
-/// # Errors
-/// The disk, or a larger file.
-pub(in crate::sighted) fn read_bounded(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    if bytes.len() > limit {
-        let message = format!("more than {limit} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-    }
-    Ok(bytes)
-}
-
 fn load(path: PathBuf, file_name: &str, registered: Option<ContentHash>) -> Result<Entry, String> {
-    let bytes = read_bounded(&path, MAX_BYTES).map_err(|error| error.to_string())?;
+    let bytes = file::read(&path, MAX_BYTES).map_err(|error| error.to_string())?;
     let record = ReleaseRecord::parse(&bytes).map_err(|refusal| refusal.to_string())?;
     let file_hash = ContentHash::of(&bytes);
     let bytes = compare_bytes(&record, file_hash, registered);

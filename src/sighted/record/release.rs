@@ -11,7 +11,7 @@ use crate::domain::canonical::Json;
 use crate::domain::digest::{ArtifactHash, RecordId, ReportHash};
 
 /// Largest record file, in bytes.
-pub(in crate::sighted) const MAX_BYTES: usize = 4 << 20;
+pub(in crate::sighted) const MAX_BYTES: u64 = 4 << 20;
 
 /// Two operating points closer than this are one.
 pub(in crate::sighted) const POINT_TOLERANCE: f64 = 1e-9;
@@ -112,10 +112,10 @@ impl ReleaseRecord {
     /// # Errors
     /// The first rule that fires.
     pub(in crate::sighted) fn parse(bytes: &[u8]) -> Result<Self, Refusal> {
-        if bytes.len() > MAX_BYTES {
+        if bytes.len() as u64 > MAX_BYTES {
             let found = bytes.len();
             return Err(Refusal::Unreadable(format!(
-                "{found} bytes, at most {MAX_BYTES} expected"
+                "expected at most {MAX_BYTES} bytes, found {found}"
             )));
         }
         let tree = Json::parse(bytes).map_err(|error| Refusal::Unreadable(error.to_string()))?;

@@ -10,7 +10,7 @@ use super::comparison::ReportShape;
 use super::limits::Numbers;
 use super::make::{self, ReportSource, Stated};
 use super::present;
-use super::registry::{Registry, read_bounded};
+use super::registry::Registry;
 use super::release::{ReleaseRecord, same_point};
 use super::signoff::{
     Checked, Decision, Draft, Evidence, LabelFile, NamedFile, Product, SignRefusal, Signed, Signer,
@@ -25,16 +25,15 @@ use crate::domain::digest::{ArtifactHash, ContentHash, ManifestHash, ReportHash,
 use crate::domain::escape::{escape, escape_os};
 use crate::sighted::artifact::intake::Artifact;
 use crate::sighted::artifact::sidecar::Sidecar;
+use crate::sighted::decision::report::read::MAX_REPORT_BYTES;
 use crate::sighted::score::claim::counted;
 use crate::sighted::score::compute::{Score, score};
 use crate::sighted::score::evidence::Evidence as Joined;
 use crate::sighted::score::gather::{Places, files_in, gather, shown};
 use crate::sighted::score::summary::summary_text;
 use crate::store::atomic;
+use crate::store::file;
 use crate::store::label_file;
-
-/// Largest report, in bytes.
-const MAX_REPORT_BYTES: usize = 64 << 20;
 
 /// Folder of the scores that sign-offs name, relative to the workspace.
 const SCORES: &str = "records/scores";
@@ -229,7 +228,7 @@ fn measured_reports(
     };
     let mut found = Vec::new();
     for path in paths {
-        let Ok(bytes) = read_bounded(&path, MAX_REPORT_BYTES) else { continue };
+        let Ok(bytes) = file::read(&path, MAX_REPORT_BYTES) else { continue };
         let Ok(tree) = Json::parse(&bytes) else { continue };
         let audit = again::audit(&bytes);
         let about = |side| tree.at(&["artifacts", side, "sha256"]).and_then(Json::as_str);
@@ -339,7 +338,7 @@ fn record_at(
             && entry.record.parity.report_hash == report.hash
     });
     if let Some(entry) = here {
-        let file = read_bounded(&entry.path, super::release::MAX_BYTES).map_err(cannot)?;
+        let file = file::read(&entry.path, super::release::MAX_BYTES).map_err(cannot)?;
         return Ok((entry.record.clone(), file));
     }
     let record = match about.last() {

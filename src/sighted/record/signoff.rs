@@ -19,7 +19,7 @@ use crate::sighted::score::claim::NOT_LICENSED;
 pub(in crate::sighted) const PAYLOAD_TYPE: &str = "application/vnd.flipside.signoff+json";
 
 /// Largest sign-off file, in bytes.
-pub(in crate::sighted) const MAX_BYTES: usize = 4 << 20;
+pub(in crate::sighted) const MAX_BYTES: u64 = 4 << 20;
 
 /// Digits a person types to confirm.
 pub(in crate::sighted) const CONFIRM_DIGITS: usize = 8;
@@ -560,8 +560,8 @@ impl SignOff {
     /// # Errors
     /// The first thing that is not as it must be.
     pub(in crate::sighted) fn parse(bytes: &[u8]) -> Result<Self, String> {
-        if bytes.len() > MAX_BYTES {
-            return Err(format!("{} bytes, at most {MAX_BYTES} expected", bytes.len()));
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(format!("expected at most {MAX_BYTES} bytes, found {}", bytes.len()));
         }
         let tree = Json::parse(bytes).map_err(|error| error.to_string())?;
         if tree.to_canonical().as_bytes() != bytes {

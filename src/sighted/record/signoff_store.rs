@@ -8,11 +8,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::registry::read_bounded;
 use super::signoff::{MAX_BYTES, SignOff, Signed};
 use crate::domain::digest::{SignOffId, hex, sha256};
 use crate::domain::escape::escape_os;
 use crate::store::atomic::{self, WriteError};
+use crate::store::file;
 
 /// Ending of a detached signature.
 const SIGNATURE: &str = "sig";
@@ -123,7 +123,7 @@ impl SignOffStore {
     }
 
     fn read(&self, path: &Path) -> Result<StoredSignOff, String> {
-        let bytes = read_bounded(path, MAX_BYTES).map_err(|error| error.to_string())?;
+        let bytes = file::read(path, MAX_BYTES).map_err(|error| error.to_string())?;
         let signoff = SignOff::parse(&bytes)?;
         let expected = self.path_of(&signoff);
         if expected != path {

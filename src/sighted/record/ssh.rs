@@ -13,8 +13,8 @@ use std::process::{Command, Output, Stdio};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::registry::read_bounded;
 use crate::domain::escape::{escape, escape_os};
+use crate::store::file;
 
 /// What a signature is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl Namespace {
 }
 
 /// Largest signature file, in bytes.
-const MAX_SIGNATURE_BYTES: usize = 64 << 10;
+const MAX_SIGNATURE_BYTES: u64 = 64 << 10;
 
 /// Kinds of key that count. RSA counts from [`LEAST_RSA_BITS`] on, DSA never.
 const KEY_KINDS: [&str; 7] = [
@@ -208,7 +208,7 @@ pub(in crate::sighted) fn check_bytes(
 /// # Errors
 /// It is not, or cannot be read.
 pub(in crate::sighted) fn check_form(signature_file: &Path) -> Result<(), SignatureFault> {
-    let blob = read_bounded(signature_file, MAX_SIGNATURE_BYTES)
+    let blob = file::read(signature_file, MAX_SIGNATURE_BYTES)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .and_then(|text| unarmoured(&text))

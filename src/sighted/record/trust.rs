@@ -26,16 +26,16 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::registry::read_bounded;
 use super::ssh::{self, Namespace, SignedBy, SignerLists};
 use crate::domain::digest::ContentHash;
 use crate::domain::escape::{escape, escape_os};
+use crate::store::file;
 
 /// Largest file, in bytes.
-const MAX_BYTES: usize = 64 << 10;
+const MAX_BYTES: u64 = 64 << 10;
 
 /// Largest list of signers or of revoked keys, in bytes.
-const MAX_LIST_BYTES: usize = 4 << 20;
+const MAX_LIST_BYTES: u64 = 4 << 20;
 
 /// Most signatures that can be asked for.
 const MAX_SIGNATURES: usize = 64;
@@ -135,7 +135,7 @@ struct Root {
 impl Root {
     fn read(path: &Path) -> Result<Self, TrustFault> {
         let fault = |reason: String| TrustFault { path: path.to_owned(), reason };
-        let bytes = read_bounded(path, MAX_BYTES).map_err(|error| fault(error.to_string()))?;
+        let bytes = file::read(path, MAX_BYTES).map_err(|error| fault(error.to_string()))?;
         let text = std::str::from_utf8(&bytes).map_err(|_| fault("expected UTF-8".to_owned()))?;
         let written: Written =
             toml::from_str(text).map_err(|error| fault(escape(error.message()).into_owned()))?;
@@ -252,7 +252,7 @@ fn check_list(file: &Path, expected: Option<&str>) -> Result<(), String> {
         return Err(format!("{shown}: no such file"));
     }
     let Some(expected) = expected else { return Ok(()) };
-    let bytes = read_bounded(file, MAX_LIST_BYTES).map_err(|error| format!("{shown}: {error}"))?;
+    let bytes = file::read(file, MAX_LIST_BYTES).map_err(|error| format!("{shown}: {error}"))?;
     let found = ContentHash::of(&bytes).to_hex();
     if found == expected {
         return Ok(());

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::comparison;
 use super::identity::Precision;
 use super::limits::{Labelled, Numbers};
-use super::registry::{Entry, FileBytes, Listing, read_bounded};
+use super::registry::{Entry, FileBytes, Listing};
 use super::release::{ReleaseRecord, same_point};
 use super::signature::{alone, alone_text, enough, signatures};
 use super::signoff::{Evidence, NamedFile, SignOff};
@@ -22,9 +22,10 @@ use crate::domain::digest::{
     ArtifactHash, ContentHash, LabelFileHash, ManifestHash, ReportHash, hex, sha256_of_reader,
 };
 use crate::domain::escape::{escape, escape_os};
+use crate::store::file;
 
 /// Largest report and label file, in bytes.
-const MAX_EVIDENCE_BYTES: usize = 64 << 20;
+const MAX_EVIDENCE_BYTES: u64 = 64 << 20;
 
 /// How one check went.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -449,7 +450,7 @@ fn report_checks(
 ) -> Option<(Vec<u8>, Json)> {
     let subject = escape(recorded).into_owned();
     let check = |name, status| Check { name, subject: subject.clone(), status };
-    let bytes = match read_bounded(&means.root.join(recorded), MAX_EVIDENCE_BYTES) {
+    let bytes = match file::read(&means.root.join(recorded), MAX_EVIDENCE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) => {
             checks.push(check("parity-report", Status::Gone(error.to_string())));
@@ -540,7 +541,7 @@ fn label_checks(
     for label in &evidence.labels {
         let path = means.root.join(&label.file.path);
         let subject = escape(&label.file.path).into_owned();
-        let status = match read_bounded(&path, MAX_EVIDENCE_BYTES) {
+        let status = match file::read(&path, MAX_EVIDENCE_BYTES) {
             Err(error) => Status::Gone(error.to_string()),
             Ok(bytes) => {
                 let found = LabelFileHash::of(&bytes);
@@ -573,7 +574,7 @@ fn score_check(
     };
     let subject = escape(&recorded.path).into_owned();
     let check = |name, status| Check { name, subject: subject.clone(), status };
-    let stored = match read_bounded(&means.root.join(&recorded.path), MAX_EVIDENCE_BYTES) {
+    let stored = match file::read(&means.root.join(&recorded.path), MAX_EVIDENCE_BYTES) {
         Ok(bytes) => bytes,
         Err(error) => {
             checks.push(check("score-file", Status::Gone(error.to_string())));

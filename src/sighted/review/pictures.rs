@@ -2,8 +2,6 @@
 //! picture than the run saw.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -14,6 +12,7 @@ use crate::media::decode::{decode_for_model, decode_for_people};
 use crate::media::limits::LIMITS;
 use crate::media::orientation::Orientation;
 use crate::media::resample::{Kernel, resize};
+use crate::store::file;
 use crate::tui::picture::{Picture, PictureId, PictureSource};
 
 /// Renditions of a fixture.
@@ -82,15 +81,7 @@ pub(in crate::sighted) fn read_verified(
     expected: FixtureId,
 ) -> Result<Vec<u8>, String> {
     let name = escape_os(path.as_os_str());
-    let unreadable = |error: std::io::Error| format!("cannot read {name}: {error}");
-    let file = File::open(path).map_err(unreadable)?;
-    let is_file = file.metadata().map_err(unreadable)?.is_file();
-    if !is_file {
-        return Err(format!("{name}: expected a file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(LIMITS.file_bytes + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    LIMITS.check_file(bytes.len() as u64).map_err(|error| format!("{name}: {error}"))?;
+    let bytes = file::read(path, LIMITS.file_bytes).map_err(|error| format!("{name}: {error}"))?;
     let found = FixtureId::of(&bytes);
     if found != expected {
         return Err(format!(

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::evidence::{Evidence, Exposure, JoinError, NamedLabelFile, Sources};
@@ -12,15 +12,14 @@ use crate::domain::digest::{ContentHash, FixtureId, ReportHash};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::manifest::{self, FixtureGroup};
 use crate::domain::taxonomy::Taxonomy;
+use crate::sighted::decision::report::read::MAX_REPORT_BYTES;
 use crate::sighted::decision::report::{self, ParityReport, Sides};
 use crate::sighted::runs::verdicts::{self, Sighting, VerdictError};
+use crate::store::file;
 use crate::store::label_file::{LabelFile, LabelFileError};
 
-/// Largest report, in bytes.
-const MAX_REPORT_BYTES: usize = 64 << 20;
-
 /// Largest taxonomy or groups file, in bytes.
-const MAX_SIDE_FILE_BYTES: usize = 16 << 20;
+const MAX_SIDE_FILE_BYTES: u64 = 16 << 20;
 
 /// Where evidence lies.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -129,7 +128,7 @@ fn exposure_of(sighting: Sighting) -> Exposure {
 pub(in crate::sighted) fn read_report(
     path: &Path,
 ) -> Result<(ParityReport, ReportHash), GatherError> {
-    let bytes = read_bounded(path, MAX_REPORT_BYTES)?;
+    let bytes = bytes_of(path, MAX_REPORT_BYTES)?;
     parse_report(&bytes).map_err(|reason| GatherError::Invalid { path: path.to_owned(), reason })
 }
 
@@ -258,13 +257,13 @@ pub(in crate::sighted) fn gather_again(again: &Again<'_>) -> Result<Evidence, Ga
 
 fn read_taxonomy(path: &Path) -> Result<Taxonomy, GatherError> {
     let invalid = |reason: String| GatherError::Invalid { path: path.to_owned(), reason };
-    let text = String::from_utf8(read_bounded(path, MAX_SIDE_FILE_BYTES)?)
+    let text = String::from_utf8(bytes_of(path, MAX_SIDE_FILE_BYTES)?)
         .map_err(|_| invalid("expected UTF-8 text".to_owned()))?;
     Taxonomy::parse(&text).map_err(|error| invalid(error.to_string()))
 }
 
 fn read_groups(path: &Path) -> Result<(BTreeMap<String, FixtureGroup>, ContentHash), GatherError> {
-    let bytes = read_bounded(path, MAX_SIDE_FILE_BYTES)?;
+    let bytes = bytes_of(path, MAX_SIDE_FILE_BYTES)?;
     let groups = manifest::parse_groups(&bytes).map_err(|error| GatherError::Invalid {
         path: path.to_owned(),
         reason: error.to_string(),
@@ -272,16 +271,9 @@ fn read_groups(path: &Path) -> Result<(BTreeMap<String, FixtureGroup>, ContentHa
     Ok((groups, ContentHash::of(&bytes)))
 }
 
-fn read_bounded(path: &Path, limit: usize) -> Result<Vec<u8>, GatherError> {
-    let unreadable = |source| GatherError::Unreadable { path: path.to_owned(), source };
-    let file = fs::File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() > limit {
-        let reason = format!("more than {limit} bytes");
-        return Err(GatherError::Invalid { path: path.to_owned(), reason });
-    }
-    Ok(bytes)
+fn bytes_of(path: &Path, limit: u64) -> Result<Vec<u8>, GatherError> {
+    file::read(path, limit)
+        .map_err(|error| GatherError::Unreadable { path: path.to_owned(), source: error.into() })
 }
 
 /// A path as evidence names it: relative to the workspace when inside it, with forward slashes.
@@ -343,7 +335,7 @@ pub(in crate::sighted) fn reports_in(folder: &Path) -> Result<Vec<ReportGlance>,
 }
 
 fn glance(path: PathBuf) -> Option<ReportGlance> {
-    let bytes = read_bounded(&path, MAX_REPORT_BYTES).ok()?;
+    let bytes = bytes_of(&path, MAX_REPORT_BYTES).ok()?;
     let report: ParityReport = serde_json::from_slice(&bytes).ok()?;
     let is_ours = report.schema_version == 2 && report.flipside.is_some();
     let Sides { a, b } = report.artifacts;

@@ -14,6 +14,7 @@ use crate::domain::digest::ContentHash;
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::label::is_plain;
 use crate::store::atomic;
+use crate::store::file;
 
 /// Largest margin file, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -195,13 +196,11 @@ impl Margin {
     }
 
     fn read(path: &Path) -> Result<Self, MarginError> {
-        let unreadable = |source| MarginError::Unreadable { path: path.to_owned(), source };
         let invalid = |reason: String| MarginError::Invalid { path: path.to_owned(), reason };
-        let size = fs::metadata(path).map_err(unreadable)?.len();
-        if size > MAX_BYTES {
-            return Err(invalid(format!("{size} bytes, at most {MAX_BYTES} expected")));
-        }
-        let bytes = fs::read(path).map_err(unreadable)?;
+        let bytes = file::read(path, MAX_BYTES).map_err(|error| MarginError::Unreadable {
+            path: path.to_owned(),
+            source: error.into(),
+        })?;
         let tree = Json::parse(&bytes).map_err(|error| invalid(error.to_string()))?;
         let margin = Self::from_json(&tree).map_err(invalid)?;
         let short = ContentHash::of(&bytes).short();

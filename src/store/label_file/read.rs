@@ -15,7 +15,7 @@ use super::{
 
 pub(super) fn parse(bytes: &[u8]) -> Result<LabelFile, LabelFileFault> {
     let fault = |line: usize, reason: String| LabelFileFault { line, reason };
-    if bytes.len() > MAX_BYTES {
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(fault(1, format!("more than {MAX_BYTES} bytes")));
     }
     let content = std::str::from_utf8(bytes).map_err(|error| {
@@ -44,7 +44,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<LabelFile, LabelFileFault> {
 /// One line as a value; its bytes must be the canonical ones.
 fn read_line(line: &str) -> Result<Json, String> {
     if line.len() > MAX_LINE {
-        return Err(format!("{} bytes, at most {MAX_LINE} expected", line.len()));
+        return Err(format!("expected at most {MAX_LINE} bytes, found {}", line.len()));
     }
     let body = line.strip_suffix('\n').ok_or("the line does not end: the file is cut short")?;
     let value = Json::parse(body.as_bytes()).map_err(|error| error.reason)?;

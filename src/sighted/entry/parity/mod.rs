@@ -14,7 +14,6 @@ pub use super::background::ParityProgress;
 use super::background::{Follower, Numbers};
 use crate::domain::digest::ReportHash;
 use crate::domain::escape::escape_os;
-use crate::sighted::artifact::file;
 use crate::sighted::artifact::sidecar::Sidecar;
 use crate::sighted::decision::report::baseline::compare;
 use crate::sighted::decision::report::build::ReportBuilder;
@@ -26,6 +25,7 @@ use crate::sighted::harness::prepare::{Prepared, Tensor, prepare};
 use crate::sighted::harness::run::{Finished, Lane, RunError, Side, run};
 use crate::sighted::harness::runtime_library::{ManagedFolder, load, locate};
 use crate::store::atomic;
+use crate::store::file;
 
 /// On so many fixtures at the manifest's beginning the reference is compared with itself.
 pub const NOISE_FIXTURES: u64 = 8;

@@ -10,7 +10,6 @@ use crate::domain::canonical::Json;
 use crate::domain::escape::escape_os;
 use crate::domain::manifest::{MAX_BYTES, Manifest};
 use crate::sighted::artifact::contract::{Severity, boundary, of_two_sidecars};
-use crate::sighted::artifact::file;
 use crate::sighted::artifact::intake::{Artifact, ArtifactError};
 use crate::sighted::artifact::sidecar::{Sidecar, path_beside};
 use crate::sighted::decision::fold::DecisionRules;
@@ -24,6 +23,7 @@ use crate::sighted::harness::runner::{CPU, OPTIMISATION, OnnxRunner, Runner};
 use crate::sighted::harness::runtime_library::Runtime;
 use crate::sighted::review::material::{Header, SideName};
 use crate::sighted::runs::outputs;
+use crate::store::file;
 
 /// Everything that is fixed before the first fixture.
 pub(super) struct Setup {
@@ -228,7 +228,7 @@ fn candidate_sidecar(question: &ParityQuestion, sidecar: &Sidecar) -> Vec<String
 
 fn read_manifest(path: &Path) -> anyhow::Result<Manifest> {
     let name = || escape_os(path.as_os_str());
-    let bytes = file::read(path, MAX_BYTES as u64).with_context(name)?;
+    let bytes = file::read(path, MAX_BYTES).with_context(name)?;
     let folder = path.parent().unwrap_or_else(|| Path::new(""));
     Manifest::parse(&bytes, folder).with_context(name)
 }

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::domain::digest::{ContentHash, ManifestHash};
 use crate::domain::escape::escape_os;
+use crate::domain::manifest;
 use crate::domain::manifest::Manifest;
 use crate::domain::shard::{RaterName, Shard, Showing};
 use crate::sighted::artifact::intake::Artifact;
@@ -19,6 +20,7 @@ use crate::sighted::review::material::comparison_id;
 use crate::sighted::runs::verdicts;
 use crate::sighted::score::gather::files_in;
 use crate::store::event_chain::{Access, EventLog};
+use crate::store::file;
 use crate::store::label_schema::{LabelEvent, LabelRow, SCHEMA};
 use crate::store::workspace::Workspace;
 
@@ -136,7 +138,7 @@ fn fixtures(workspace: &Workspace) -> FixturesFact {
     let written = &workspace.config.fixtures.manifest;
     let path = workspace.resolve(written);
     let folder = path.parent().unwrap_or(&workspace.root);
-    let found = fs::read(&path)
+    let found = file::read(&path, manifest::MAX_BYTES)
         .map_err(|error| error.to_string())
         .and_then(|bytes| Manifest::parse(&bytes, folder).map_err(|error| error.to_string()))
         .map(|manifest| (manifest.entries.len(), manifest.hash));

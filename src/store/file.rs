@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::sighted) enum ReadError {
+pub enum ReadError {
     /// The system said no.
     #[error("{0}")]
     System(#[from] io::Error),
@@ -18,7 +18,7 @@ pub(in crate::sighted) enum ReadError {
         found: &'static str,
     },
     /// Over the limit.
-    #[error("{found} bytes, at most {limit} expected")]
+    #[error("expected at most {limit} bytes, found {found}")]
     TooLarge {
         /// Its size.
         found: u64,
@@ -28,13 +28,41 @@ pub(in crate::sighted) enum ReadError {
     /// Size or time of change moved while it was read.
     #[error("changed while it was read; nothing was taken from it")]
     Changed,
+    /// Not UTF-8.
+    #[error("expected UTF-8 text")]
+    NotText,
+}
+
+impl ReadError {
+    /// Nothing is there.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::System(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl From<ReadError> for io::Error {
+    fn from(error: ReadError) -> Self {
+        let kind = match &error {
+            ReadError::System(_) | ReadError::Changed => io::ErrorKind::Other,
+            ReadError::NotRegular { .. } => io::ErrorKind::InvalidInput,
+            ReadError::TooLarge { .. } => io::ErrorKind::FileTooLarge,
+            ReadError::NotText => io::ErrorKind::InvalidData,
+        };
+        match error {
+            ReadError::System(error) => error,
+            other => Self::new(kind, other),
+        }
+    }
 }
 
 /// All bytes of the regular file at `path`.
 ///
+/// # Errors
+/// See [`ReadError`].
+///
 /// A symbolic link is followed: what counts is named by the bytes read, not by the path. Opening does
 /// not wait for a pipe's other end.
-pub(in crate::sighted) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
@@ -59,6 +87,27 @@ pub(in crate::sighted) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadE
     Ok(bytes)
 }
 
+/// All bytes of what `path` names, which may be a pipe: for what a person hands over once.
+///
+/// # Errors
+/// As for [`read`], but never [`ReadError::NotRegular`] for a pipe or device.
+pub fn read_once(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    let found = File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    match found as u64 {
+        found if found > limit => Err(ReadError::TooLarge { found, limit }),
+        _ => Ok(bytes),
+    }
+}
+
+/// The text of the regular file at `path`, as [`read`].
+///
+/// # Errors
+/// As for [`read`], or it is not UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> Result<String, ReadError> {
+    String::from_utf8(read(path, limit)?).map_err(|_| ReadError::NotText)
+}
+
 /// At most one byte more than expected, so that a growing file is noticed and not followed.
 fn read_exactly(file: &mut File, expected: u64) -> Result<Vec<u8>, ReadError> {
     let mut bytes = Vec::new();
@@ -74,6 +123,8 @@ fn kind(metadata: &Metadata) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+
     use super::*;
 
     fn written(folder: &Path, bytes: &[u8]) -> std::path::PathBuf {
@@ -88,7 +139,7 @@ mod tests {
         let path = written(folder.path(), b"12345");
         assert_eq!(read(&path, 5).expect("fits"), b"12345");
         let error = read(&path, 4).expect_err("too large").to_string();
-        assert_eq!(error, "5 bytes, at most 4 expected");
+        assert_eq!(error, "expected at most 4 bytes, found 5");
         assert!(matches!(read(&folder.path().join("none"), 9), Err(ReadError::System(_))));
     }
 
@@ -107,6 +158,35 @@ mod tests {
         let made = std::process::Command::new("mkfifo").arg(&path).status().expect("mkfifo runs");
         assert!(made.success());
         assert!(matches!(read(&path, 9), Err(ReadError::NotRegular { .. })));
+        // Somebody writes to it: what is handed over once may come through a pipe.
+        let writing = std::thread::spawn({
+            let path = path.clone();
+            move || std::fs::OpenOptions::new().write(true).open(path)?.write_all(b"12345")
+        });
+        assert_eq!(read_once(&path, 5).expect("through the pipe"), b"12345");
+        writing.join().expect("no panic").expect("written");
+    }
+
+    #[test]
+    fn what_is_read_once_has_a_limit_too() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let path = written(folder.path(), b"12345");
+        assert_eq!(read_once(&path, 5).expect("fits"), b"12345");
+        assert!(matches!(read_once(&path, 4), Err(ReadError::TooLarge { found: 5, limit: 4 })));
+    }
+
+    #[test]
+    fn text_is_utf_8_and_a_missing_file_is_known_as_such() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        assert_eq!(
+            read_text(&written(folder.path(), "\u{e9}".as_bytes()), 9).expect("text"),
+            "\u{e9}"
+        );
+        let bad = read_text(&written(folder.path(), b"\xe9"), 9).expect_err("no text");
+        assert_eq!(bad.to_string(), "expected UTF-8 text");
+        assert!(!bad.is_missing());
+        assert!(read(&folder.path().join("none"), 9).expect_err("missing").is_missing());
+        assert_eq!(io::Error::from(bad).kind(), io::ErrorKind::InvalidData);
     }
 
     #[cfg(unix)]
