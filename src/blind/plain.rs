@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::Receiver;
 
 use crate::domain::label::{CategoryState, Certainty, NotPhotograph, Presence};
-use crate::media::decode::decode_for_people;
 use crate::store::clock::Clock;
 use crate::store::fixtures::PixelSource;
 use crate::store::label_file::SeenAs;
@@ -199,9 +198,7 @@ impl Plain<'_> {
         let Some(showing) = sitting.showing() else { return Ok(None) };
         let put = || -> Result<(String, SeenAs), String> {
             let place = self.view.as_ref().ok_or("there is no place to put it")?;
-            let bytes = self.pixels.bytes(showing.fixture).map_err(|error| error.to_string())?;
-            let upright = decode_for_people(&bytes)
-                .map_err(|error| crate::domain::escape::escape(&error.to_string()).into_owned())?;
+            let upright = self.pixels.picture(showing.fixture)?;
             let path = place.put(&upright.picture).map_err(|error| error.to_string())?;
             let pixels = [upright.picture.width(), upright.picture.height()];
             let seen = SeenAs { protocol: "viewer".to_owned(), cells: [0, 0], pixels, zoom: 1.0 };

@@ -9,9 +9,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use crate::domain::digest::FixtureId;
-use crate::domain::escape::escape;
 use crate::domain::shard::Showing;
-use crate::media::decode::decode_for_people;
 use crate::media::orientation::Orientation;
 use crate::store::clock::Clock;
 use crate::store::fixtures::PixelSource;
@@ -63,18 +61,13 @@ pub(super) enum Msg {
     Change(Option<Field>),
     Cursor(isize),
     Edit(Text),
-    Typed(Key),
-    Pasted(String),
+    Input(Input),
     Zoom(bool),
     ZoomAll,
     Pan(f64, f64),
     Alone,
-    Mouse(Mouse),
-    Resize(u16, u16),
-    Graphics(Canvas),
     Picture(Answer),
     News(News),
-    Tick,
     Leave,
 }
 
@@ -331,8 +324,8 @@ impl<'a> LabelScreen<'a> {
             Msg::Change(field) => return self.change(field.unwrap_or(self.cursor)),
             Msg::Cursor(rows) => self.move_cursor(rows),
             Msg::Edit(text) => self.edit(text),
-            Msg::Typed(key) => return self.typed(key),
-            Msg::Pasted(text) => {
+            Msg::Input(Input::Text(key)) => return self.typed(key),
+            Msg::Input(Input::Paste(text)) => {
                 if let Some((_, input)) = &mut self.text {
                     input.paste(&text);
                 }
@@ -341,9 +334,11 @@ impl<'a> LabelScreen<'a> {
             Msg::ZoomAll => self.picture.set_viewport(Default::default()),
             Msg::Pan(across, down) => self.picture.pan(across, down),
             Msg::Alone => self.alone = !self.alone,
-            Msg::Mouse(mouse) => return self.mouse(mouse),
-            Msg::Resize(width, height) => self.area = Rect::new(0, 0, width, height),
-            Msg::Graphics(canvas) => {
+            Msg::Input(Input::Mouse(mouse)) => return self.mouse(mouse),
+            Msg::Input(Input::Resize { width, height }) => {
+                self.area = Rect::new(0, 0, width, height);
+            }
+            Msg::Input(Input::Graphics(canvas)) => {
                 self.canvas = canvas;
                 self.picture.set_canvas(canvas);
             }
@@ -354,7 +349,7 @@ impl<'a> LabelScreen<'a> {
                 self.sitting.hear(news, self.now);
                 self.show();
             }
-            Msg::Tick => {}
+            Msg::Input(Input::Tick) => {}
             Msg::Leave => self.sitting.leave(),
         }
         Vec::new()
@@ -399,14 +394,7 @@ impl Screen for LabelScreen<'_> {
     }
 
     fn input(&self, input: Input) -> Option<Msg> {
-        Some(match input {
-            Input::Text(key) => Msg::Typed(key),
-            Input::Paste(text) => Msg::Pasted(text),
-            Input::Mouse(mouse) => Msg::Mouse(mouse),
-            Input::Resize { width, height } => Msg::Resize(width, height),
-            Input::Tick => Msg::Tick,
-            Input::Graphics(canvas) => Msg::Graphics(canvas),
-        })
+        Some(Msg::Input(input))
     }
 
     fn leave(&self) -> Option<Msg> {
@@ -428,10 +416,7 @@ struct Pixels(PixelSource);
 
 impl PictureSource for Pixels {
     fn load(&self, id: &PictureId) -> Result<Picture, String> {
-        let bytes =
-            self.0.bytes(FixtureId::from_bytes(id.content)).map_err(|error| error.to_string())?;
-        let upright =
-            decode_for_people(&bytes).map_err(|error| escape(&error.to_string()).into_owned())?;
+        let upright = self.0.picture(FixtureId::from_bytes(id.content))?;
         Ok(Picture {
             pixels: upright.picture,
             // No box is ever drawn here, so nothing needs to be turned with it.

@@ -1,24 +1,21 @@
 //! The label screen as people see it, and what its keys do.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use crate::domain::digest::LabelFileHash;
 use crate::domain::label::{CategoryState, Certainty, NotPhotograph, Presence};
 use crate::domain::shard::Showing;
-use crate::media::orientation::Orientation;
-use crate::media::pixels::RgbImage;
 use crate::store::clock::Clock;
 use crate::store::event_chain::{EMPTY_HEAD, Receipt};
 use crate::store::label_schema::{LabelEvent, Opening};
-use crate::tui::headless;
-use crate::tui::keymap::Key;
-use crate::tui::picture::worker::{Answer, encode};
-use crate::tui::picture::{Canvas, Picture};
+use crate::tui::headless::{self, Shot};
+
+use crate::tui::picture::Canvas;
 use crate::tui::screen::{Input, Look, Mouse, MouseKind, Screen as _};
 use crate::tui::theme::Theme;
 
 use super::history::History;
-use super::history::tests::{opening, showing};
+use super::history::tests::{answer, opening, showing};
 use super::journal::News;
 use super::screen::{Effect, LabelScreen, Msg};
 use super::screen_keys::MARKING;
@@ -91,14 +88,7 @@ impl<'a> Desk<'a> {
         for effect in self.screen.update(msg, Duration::from_secs(1)) {
             match effect {
                 Effect::Picture(request) if self.pictures_answer => {
-                    let shade = request.id.content[0];
-                    let pixels = RgbImage::from_fn(64, 48, |_, y| {
-                        [shade.wrapping_add(u8::try_from(y * 3).expect("small")); 3]
-                    });
-                    let picture = Picture { pixels, orientation: Orientation::default() };
-                    let shown = encode(&picture, &request).map(Arc::new);
-                    let answer = Answer { generation: request.generation, id: request.id, shown };
-                    self.tell(Msg::Picture(answer));
+                    self.tell(Msg::Picture(headless::made_up(&request)));
                 }
                 Effect::Append(order) => {
                     self.events.push(order.event.clone());
@@ -116,15 +106,13 @@ impl<'a> Desk<'a> {
 
     fn press(&mut self, keys: &str) {
         for name in keys.split_whitespace() {
-            let key = Key::parse(name).expect(name);
-            if self.screen.takes_text() {
-                self.input(Input::Text(key));
-                continue;
-            }
-            let found = self.screen.keymap().lookup(self.screen.mode(), key);
-            let msg = found.unwrap_or_else(|| panic!("{name} does nothing")).msg.clone();
-            self.tell(msg);
+            self.tell(headless::msg_of(&self.screen, name));
         }
+    }
+
+    fn shot(&mut self, shot: Shot) -> String {
+        shot.inputs().into_iter().for_each(|input| self.input(input));
+        shot.of(&self.screen)
     }
 
     fn mouse(&mut self, kind: MouseKind, column: u16, row: u16) {
@@ -154,18 +142,12 @@ impl<'a> Desk<'a> {
     }
 }
 
-/// Frames at three sizes without colour, and one in colour.
+/// Frames at every size, with and without colour.
 macro_rules! frames {
-    ($name:literal, $screen:expr) => {
-        for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
-            $screen.input(Input::Resize { width: columns, height: rows });
-            let dump = headless::draw(&$screen.screen, columns, rows, &Look::plain(Theme::MONO));
-            insta::assert_snapshot!(format!("{}_{columns}x{rows}", $name), dump.with_styles());
+    ($name:literal, $desk:expr) => {
+        for shot in Shot::all() {
+            insta::assert_snapshot!(shot.name($name), $desk.shot(shot));
         }
-        $screen.input(Input::Resize { width: 80, height: 24 });
-        $screen.input(Input::Graphics(Canvas::PLAIN));
-        let dump = headless::draw(&$screen.screen, 80, 24, &Look::plain(Theme::COLOUR));
-        insta::assert_snapshot!(format!("{}_colour", $name), dump.with_styles());
     };
 }
 
@@ -212,6 +194,33 @@ fn frames_of_choosing_and_writing() {
     desk.press("esc s");
     desk.input(Input::Paste("cannot be\ndecoded \u{1b}[2J".to_owned()));
     frames!("skipping", desk);
+}
+
+#[test]
+fn frames_under_help_while_waiting_and_at_the_end() {
+    let mut sitting = sitting_of(demo_opening());
+    let mut desk = Desk::new(&mut sitting);
+    for shot in Shot::all() {
+        desk.shot(shot);
+        insta::assert_snapshot!(shot.name("help"), shot.of_help(&desk.screen, ""));
+    }
+    desk.journal_answers = false;
+    desk.press("n h enter");
+    desk.tell(Msg::News(News::Waiting { ticket: 1, since: Duration::ZERO }));
+    frames!("waiting", desk);
+    let mut history = History::new(1, opening(1), String::new());
+    history.apply(&answer(0, "seen"), 2, "").expect("follows");
+    let mut sitting = Sitting::new(history.clone(), None, None);
+    let mut desk = Desk::new(&mut sitting);
+    frames!("all_done", desk);
+    let seal = LabelEvent::Seal { opening: 1, file: LabelFileHash::of(b"f") };
+    history.apply(&seal, 3, "").expect("follows");
+    let mut sitting = Sitting::new(history.clone(), None, None);
+    let mut desk = Desk::new(&mut sitting);
+    frames!("sealed", desk);
+    let mut sitting = Sitting::new(history, None, Some("looked again".to_owned()));
+    let mut desk = Desk::new(&mut sitting);
+    frames!("amending", desk);
 }
 
 #[test]

@@ -17,6 +17,7 @@ use crate::domain::digest::{FixtureId, sha256_of_reader};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::manifest;
 use crate::domain::manifest::{FixtureGroup, Manifest, ManifestError, parse_groups};
+use crate::media::decode::{Upright, decode_for_people};
 use crate::media::limits::LIMITS;
 use crate::store::atomic;
 use crate::store::file::{self, ReadError};
@@ -131,6 +132,15 @@ impl PixelSource {
         })?;
         let found = FixtureId::of(&bytes);
         if found == id { Ok(bytes) } else { Err(FixtureError::Changed { found }) }
+    }
+
+    /// The fixture as people see it.
+    ///
+    /// # Errors
+    /// Why there are no pixels: one line, escaped.
+    pub fn picture(&self, id: FixtureId) -> Result<Upright, String> {
+        let bytes = self.bytes(id).map_err(|error| error.to_string())?;
+        decode_for_people(&bytes).map_err(|error| escape(&error.to_string()).into_owned())
     }
 }
 

@@ -133,6 +133,14 @@ impl Shot {
         })
     }
 
+    /// What a screen is told first: the size, and what pictures are drawn on.
+    pub(crate) fn inputs(self) -> [screen::Input; 2] {
+        use super::picture::Canvas;
+        let (width, height) = self.size;
+        let canvas = if self.look.theme.is_mono() { Canvas::MONO } else { Canvas::PLAIN };
+        [screen::Input::Resize { width, height }, screen::Input::Graphics(canvas)]
+    }
+
     /// The name of a snapshot of `what`.
     pub(crate) fn name(self, what: &str) -> String {
         let palette = if self.look.theme.is_mono() { "mono" } else { "colour" };
@@ -156,6 +164,33 @@ impl Shot {
     fn text(self, dump: Dump) -> String {
         if self.look.theme.is_mono() { dump.text } else { dump.with_styles() }
     }
+}
+
+/// The message of a key, as the loop finds it: a text field's, or the key map's.
+#[cfg(test)]
+pub(crate) fn msg_of<S: Screen>(screen: &S, name: &str) -> S::Msg {
+    use super::keymap::Key;
+    let key = Key::parse(name).expect(name);
+    let msg = if screen.takes_text() {
+        screen.input(screen::Input::Text(key))
+    } else {
+        screen.keymap().lookup(screen.mode(), key).map(|binding| binding.msg.clone())
+    };
+    msg.unwrap_or_else(|| panic!("{name} does nothing"))
+}
+
+/// A picture as a worker would send it: made up, and another for every id.
+#[cfg(test)]
+pub(crate) fn made_up(request: &super::picture::worker::Request) -> super::picture::worker::Answer {
+    use super::picture::{Picture, worker};
+    use crate::media::{orientation::Orientation, pixels::RgbImage};
+    let shade = request.id.content[0];
+    let pixels = RgbImage::from_fn(64, 48, |_, y| {
+        [shade.wrapping_add(u8::try_from(y * 3).expect("small")); 3]
+    });
+    let picture = Picture { pixels, orientation: Orientation::default() };
+    let shown = worker::encode(&picture, request).map(std::sync::Arc::new);
+    worker::Answer { generation: request.generation, id: request.id, shown }
 }
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use crate::domain::digest::{FixtureId, ManifestHash};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::label::NotPhotograph;
 use crate::domain::shard::{PlannedFixture, RaterName, ShardPlan};
-use crate::media::decode::decode_for_people;
 use crate::media::orientation::Orientation;
 use crate::media::resample::{Kernel, resize};
 use crate::sighted::fixtures::facts::Facts;
@@ -286,10 +285,7 @@ struct Eyes {
 
 impl Eyes {
     fn facts(&self, id: FixtureId) -> Result<Facts, String> {
-        self.known.of(id, || {
-            let bytes = self.pixels.bytes(id).map_err(|error| error.to_string())?;
-            Facts::of(&bytes)
-        })
+        self.known.of(id, || Ok(Facts::of(&self.pixels.picture(id)?)))
     }
 }
 
@@ -457,10 +453,7 @@ struct Thumbnails(PixelSource);
 
 impl PictureSource for Thumbnails {
     fn load(&self, id: &PictureId) -> Result<Picture, String> {
-        let bytes =
-            self.0.bytes(FixtureId::from_bytes(id.content)).map_err(|error| error.to_string())?;
-        let upright =
-            decode_for_people(&bytes).map_err(|error| escape(&error.to_string()).into_owned())?;
+        let upright = self.0.picture(FixtureId::from_bytes(id.content))?;
         let (width, height) = (upright.picture.width(), upright.picture.height());
         let longest = width.max(height);
         let pixels = if id.rendition == SMALL && longest > THUMBNAIL {

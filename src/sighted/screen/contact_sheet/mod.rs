@@ -101,16 +101,8 @@ pub(in crate::sighted) enum Msg {
     LeaveAnyway,
     /// Not leaving after all.
     Stay,
-    /// A key of the text field.
-    Typed(Key),
-    /// Pasted text.
-    Pasted(String),
-    /// The mouse.
-    Mouse(Mouse),
-    /// Another size.
-    Resize(u16, u16),
-    /// What pictures are drawn on.
-    Graphics(Canvas),
+    /// What is no key of the map.
+    Input(Input),
     /// A picture.
     Picture(Answer),
     /// What was read off some pictures.
@@ -484,9 +476,9 @@ impl ContactSheet {
                 | Msg::Learned(_)
                 | Msg::Kept(_)
                 | Msg::Written(_)
-                | Msg::Graphics(_)
-                | Msg::Resize(..)
-                | Msg::Typed(_)
+                | Msg::Input(
+                    Input::Graphics(_) | Input::Resize { .. } | Input::Text(_) | Input::Tick
+                )
         ) {
             self.notice = self.notice.take().filter(|(tone, _)| *tone == Tone::Lost);
         }
@@ -535,18 +527,19 @@ impl ContactSheet {
             Msg::Leave => self.leave(),
             Msg::LeaveAnyway => self.over = true,
             Msg::Stay => self.leaving = false,
-            Msg::Typed(key) => return self.typed(key),
-            Msg::Pasted(text) => {
+            Msg::Input(Input::Text(key)) => return self.typed(key),
+            Msg::Input(Input::Paste(text)) => {
                 if let Some((_, input)) = &mut self.text {
                     input.paste(&text);
                 }
             }
-            Msg::Mouse(mouse) => self.mouse(mouse),
-            Msg::Resize(width, height) => {
+            Msg::Input(Input::Mouse(mouse)) => self.mouse(mouse),
+            Msg::Input(Input::Resize { width, height }) => {
                 self.area = Rect::new(0, 0, width, height);
                 self.follow();
             }
-            Msg::Graphics(canvas) => {
+            Msg::Input(Input::Tick) => {}
+            Msg::Input(Input::Graphics(canvas)) => {
                 self.canvas = canvas;
                 for view in self.pictures.values_mut() {
                     view.set_canvas(canvas);
@@ -645,14 +638,7 @@ impl Screen for ContactSheet {
     }
 
     fn input(&self, input: Input) -> Option<Msg> {
-        Some(match input {
-            Input::Text(key) => Msg::Typed(key),
-            Input::Paste(text) => Msg::Pasted(text),
-            Input::Mouse(mouse) => Msg::Mouse(mouse),
-            Input::Resize { width, height } => Msg::Resize(width, height),
-            Input::Graphics(canvas) => Msg::Graphics(canvas),
-            Input::Tick => return None,
-        })
+        Some(Msg::Input(input))
     }
 
     fn leave(&self) -> Option<Msg> {

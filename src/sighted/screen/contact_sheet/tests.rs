@@ -1,15 +1,10 @@
 //! The contact sheet as people see it, and what its keys do.
 
 use super::*;
-use crate::media::orientation::Orientation;
-use crate::media::pixels::RgbImage;
 use crate::sighted::fixtures::sheet::testing::sheet;
 use crate::sighted::fixtures::waiting::Waiting;
-use crate::tui::headless;
-use crate::tui::picture::Picture;
-use crate::tui::picture::worker::encode;
+use crate::tui::headless::{self, Shot};
 use crate::tui::theme::Theme;
-use std::sync::Arc;
 
 /// A screen whose picture worker answers at once.
 struct Desk {
@@ -41,14 +36,7 @@ impl Desk {
                 Effect::Pictures(requests) => {
                     self.asked = requests.len();
                     for request in requests {
-                        let shade = request.id.content[0];
-                        let pixels = RgbImage::from_fn(64, 48, |_, y| {
-                            [shade.wrapping_add(u8::try_from(y * 3).expect("small")); 3]
-                        });
-                        let picture = Picture { pixels, orientation: Orientation::default() };
-                        let shown = encode(&picture, &request).map(Arc::new);
-                        let (generation, id) = (request.generation, request.id);
-                        self.tell(Msg::Picture(Answer { generation, id, shown }));
+                        self.tell(Msg::Picture(headless::made_up(&request)));
                     }
                 }
                 Effect::Keep(flags) => {
@@ -67,15 +55,13 @@ impl Desk {
 
     fn press(&mut self, keys: &str) {
         for name in keys.split_whitespace() {
-            let key = Key::parse(name).expect(name);
-            if self.screen.takes_text() {
-                self.input(Input::Text(key));
-                continue;
-            }
-            let found = self.screen.keymap().lookup(self.screen.mode(), key);
-            let msg = found.unwrap_or_else(|| panic!("{name} does nothing")).msg.clone();
-            self.tell(msg);
+            self.tell(headless::msg_of(&self.screen, name));
         }
+    }
+
+    fn shot(&mut self, shot: Shot) -> String {
+        shot.inputs().into_iter().for_each(|input| self.input(input));
+        shot.of(&self.screen)
     }
 
     fn text(&self) -> String {
@@ -88,42 +74,27 @@ impl Desk {
     }
 }
 
-/// Frames at three sizes, with and without colour.
-macro_rules! frames {
-    ($name:literal, $desk:expr) => {
-        for (columns, rows) in [(40, 12), (80, 24), (120, 40)] {
-            $desk.input(Input::Resize { width: columns, height: rows });
-            for (theme, canvas, word) in
-                [(Theme::MONO, Canvas::MONO, "mono"), (Theme::COLOUR, Canvas::PLAIN, "colour")]
-            {
-                $desk.input(Input::Graphics(canvas));
-                let dump = headless::draw(&$desk.screen, columns, rows, &Look::plain(theme));
-                insta::assert_snapshot!(
-                    format!("{}_{columns}x{rows}_{word}", $name),
-                    dump.with_styles()
-                );
-            }
-        }
-    };
-}
-
 #[test]
 fn frames_of_a_sheet_at_work() {
     let mut desk = Desk::new(20, Waiting::default());
     desk.press("right g right right f s enter end space left space v");
     desk.press("home right right right");
-    frames!("sheet", desk);
+    for shot in Shot::all() {
+        insta::assert_snapshot!(shot.name("sheet"), desk.shot(shot));
+    }
 }
 
 #[test]
 fn frames_that_ask() {
-    let mut desk =
-        Desk::new(20, Waiting::everything("bob has opened shard 1/4 and not sealed it".to_owned()));
-    frames!("hidden", desk);
-    desk.press("space space f");
-    frames!("kinds", desk);
-    desk.press("g enter q");
-    frames!("leaving", desk);
+    for shot in Shot::all() {
+        let waiting = Waiting::everything("bob has opened shard 1/4 and not sealed it".to_owned());
+        let mut desk = Desk::new(20, waiting);
+        insta::assert_snapshot!(shot.name("hidden"), desk.shot(shot));
+        desk.press("space space f");
+        insta::assert_snapshot!(shot.name("kinds"), desk.shot(shot));
+        desk.press("g enter q");
+        insta::assert_snapshot!(shot.name("leaving"), desk.shot(shot));
+    }
 }
 
 #[test]
@@ -162,7 +133,7 @@ fn a_reason_is_asked_for_and_a_bad_one_stays_in_its_field() {
     let mut desk = Desk::new(8, Waiting::default());
     desk.press("f t");
     assert!(desk.text().contains("text, because: mostly writing"), "{}", desk.text());
-    desk.tell(Msg::Pasted("\u{202e}".to_owned()));
+    desk.input(Input::Paste("\u{202e}".to_owned()));
     desk.press("enter");
     assert!(desk.text().contains("visible characters"), "{}", desk.text());
     desk.press("ctrl-u a space m a p enter");
