@@ -107,6 +107,9 @@ fn the_overview_keeps_its_cursor_and_a_review_its_filter() {
     pty.wait_until("all of it", |screen| {
         screen.contains("\n> ") && screen.contains("candidate ") && !screen.contains('…')
     });
+    // Sealed files that came with the labels folder count without anybody's database.
+    let first = pty.screen();
+    assert!(first.contains("1/2    ada sealed") && first.contains("2/2    ben sealed"), "{first}");
     let left = press(&mut pty, "j", "> ");
     press(&mut pty, "r", "decided");
     press(&mut pty, "s", "nearest first");

@@ -30,7 +30,7 @@ impl RunBar {
     pub fn new(name: &str) -> Self {
         let shown = if io::stderr().is_terminal() {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
-            let style = ProgressStyle::with_template("{prefix} [{bar:24}] {pos}/{len} {msg}");
+            let style = ProgressStyle::with_template("{prefix} [{bar:8}] {pos}/{len} {wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar.set_prefix(name.to_owned());
             Shown::Bar(bar)

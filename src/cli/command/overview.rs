@@ -115,7 +115,8 @@ impl Opened<'_> {
         match choice {
             Choice::Quit => return Ok(Go::Out(Ended::Finished)),
             Choice::Again => {}
-            Choice::Review(file) => return self.review(&file),
+            Choice::Review(file) => return self.review(&file, false),
+            Choice::ReviewHidden(file) => return self.review(&file, true),
             Choice::Parity(candidate) => return self.parity(candidate),
             Choice::Label { rater, shard } => {
                 self.child(&["label", "--rater", &rater, "--shard", &shard], After::WaitIfItFailed)?
@@ -135,9 +136,10 @@ impl Opened<'_> {
     }
 
     /// Reviews a report of the workspace, by file name.
-    fn review(&mut self, file: &str) -> anyhow::Result<Go> {
+    fn review(&mut self, file: &str, hidden_sides: bool) -> anyhow::Result<Go> {
         let question = ReviewQuestion {
             report: Some(self.workspace.reports_dir().join(file)),
+            hidden_sides,
             ..self.review_question()?
         };
         let end =

@@ -477,17 +477,6 @@ impl Ledger {
         self.flags.iter().filter_map(|(fixture, stack)| Some((*fixture, (*stack.last()?)?)))
     }
 
-    /// Items of a comparison that have a verdict; moved slots need none and do not count.
-    pub(in crate::sighted) fn decided_in(&self, comparison: ContentHash) -> usize {
-        self.judgements
-            .get(&comparison)
-            .into_iter()
-            .flatten()
-            .filter(|(key, _)| !key.change.starts_with(kind_word(ItemKind::MovedSlot)))
-            .filter(|(_, stack)| stack.last().is_some_and(|last| last.verdict.is_some()))
-            .count()
-    }
-
     /// The action an undo would take back.
     pub(in crate::sighted) fn last_action(&self) -> Option<(&ActionId, &Action)> {
         self.done.last().map(|(id, action)| (id, action))

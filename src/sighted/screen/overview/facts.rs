@@ -7,20 +7,22 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use crate::domain::digest::{ContentHash, ManifestHash};
+use crate::domain::digest::{FixtureId, ManifestHash};
 use crate::domain::escape::escape_os;
 use crate::domain::manifest;
 use crate::domain::manifest::Manifest;
 use crate::domain::shard::{RaterName, Shard, Showing};
 use crate::sighted::artifact::intake::Artifact;
-use crate::sighted::decision::report::ItemKind;
+use crate::sighted::decision::report::{Item, ItemKind};
 use crate::sighted::record::registry::Registry;
 use crate::sighted::record::signoff_store::SignOffStore;
 use crate::sighted::review::material::comparison_id;
+use crate::sighted::review::verdict::{ItemKey, Ledger};
 use crate::sighted::runs::verdicts;
 use crate::sighted::score::gather::files_in;
 use crate::store::event_chain::{Access, EventLog};
 use crate::store::file;
+use crate::store::label_file::LabelFile;
 use crate::store::label_schema::{LabelEvent, LabelRow, SCHEMA};
 use crate::store::workspace::Workspace;
 
@@ -71,6 +73,8 @@ pub(in crate::sighted) struct RunBrief {
     pub generated_at: String,
     /// First digits of both artifacts.
     pub sides: [String; 2],
+    /// File name of the candidate; not escaped.
+    pub candidate: String,
     /// Fixtures compared.
     pub fixtures: u64,
     /// At which threshold.
@@ -126,8 +130,10 @@ pub(in crate::sighted) fn gather(
     reviewer: Option<&RaterName>,
     tell: &mut impl FnMut(Fact),
 ) {
-    tell(Fact::Fixtures(fixtures(workspace)));
-    tell(Fact::Shards(shards(workspace)));
+    let fixtures = fixtures(workspace);
+    let manifest = fixtures.found.as_ref().ok().map(|(_, hash)| *hash);
+    tell(Fact::Fixtures(fixtures));
+    tell(Fact::Shards(shards(workspace, manifest)));
     let (records, bad) = records(workspace);
     tell(Fact::Records(records, bad));
     tell(Fact::Runs(runs(workspace, reviewer)));
@@ -184,6 +190,7 @@ struct BriefSides {
 
 #[derive(Debug, Deserialize)]
 struct BriefArtifact {
+    path: String,
     sha256: String,
 }
 
@@ -210,7 +217,7 @@ struct BriefRow {
 #[derive(Debug, Deserialize)]
 struct BriefExtension {
     recipe: BriefRecipe,
-    items: Vec<BriefItem>,
+    items: Vec<Item>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -218,23 +225,16 @@ struct BriefRecipe {
     sha256: String,
 }
 
-#[derive(Debug, Deserialize)]
-struct BriefItem {
-    kind: ItemKind,
-}
-
 fn runs(workspace: &Workspace, reviewer: Option<&RaterName>) -> Vec<RunFact> {
     let Ok(files) = files_in(&workspace.reports_dir(), "json") else { return Vec::new() };
     // A log that cannot be read is said where it is used; here it decides nothing.
     let events = verdicts::read(&workspace.runs_database()).unwrap_or_default();
     let ledger = reviewer.map(|reviewer| verdicts::ledger_of(&events, reviewer));
-    let decided =
-        |comparison: ContentHash| ledger.as_ref().map_or(0, |ledger| ledger.decided_in(comparison));
     let mut runs: Vec<RunFact> = files
         .iter()
         .map(|path| RunFact {
             file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            found: brief(path).map(|brief| run_brief(&brief, &decided)),
+            found: brief(path).map(|brief| run_brief(&brief, ledger.as_ref())),
         })
         .collect();
     let key = |run: &RunFact| run.found.as_ref().ok().map(|brief| brief.generated_at.clone());
@@ -249,30 +249,44 @@ fn brief(path: &Path) -> Result<Brief, String> {
         .map_err(|error| format!("not a parity report: {error}"))
 }
 
-fn run_brief(brief: &Brief, decided: &impl Fn(ContentHash) -> usize) -> RunBrief {
+fn run_brief(brief: &Brief, ledger: Option<&Ledger>) -> RunBrief {
     let row = brief.decode.by_threshold.iter().find(|row| row.is_recommended);
     let short = |sha256: &str| sha256.chars().take(12).collect();
     let (a, b) = (&brief.artifacts.a.sha256, &brief.artifacts.b.sha256);
     let threshold = brief.decode.conf_threshold_recommended;
-    let changes = brief.flipside.as_ref().map_or(0, |extension| {
-        extension.items.iter().filter(|item| item.kind != ItemKind::MovedSlot).count()
-    });
-    let decided = brief
+    let items: Vec<&Item> = brief
+        .flipside
+        .iter()
+        .flat_map(|extension| &extension.items)
+        .filter(|item| item.kind != ItemKind::MovedSlot)
+        .collect();
+    let comparison = brief
         .flipside
         .as_ref()
-        .map_or(0, |extension| decided(comparison_id(a, b, &extension.recipe.sha256, threshold)));
+        .map(|extension| comparison_id(a, b, &extension.recipe.sha256, threshold));
+    // Another report of the same comparison may hold other pictures: only this one's changes count.
+    let is_decided = |item: &&&Item| {
+        let fixture = item.fixture.parse::<FixtureId>();
+        ledger.zip(comparison).zip(fixture.ok()).is_some_and(|((ledger, comparison), fixture)| {
+            ledger.verdict(comparison, &ItemKey::of(fixture, item)).is_some()
+        })
+    };
+    let candidate = Path::new(&brief.artifacts.b.path).file_name().unwrap_or_default();
     RunBrief {
         generated_at: brief.generated_at.clone(),
         sides: [short(a), short(b)],
         fixtures: brief.fixtures.count,
         threshold,
         detections: [row.map_or(0, |row| row.detections_a), row.map_or(0, |row| row.detections_b)],
-        changes,
-        decided: decided.min(changes),
+        candidate: candidate.to_string_lossy().into_owned(),
+        changes: items.len(),
+        decided: items.iter().filter(is_decided).count(),
     }
 }
 
-fn shards(workspace: &Workspace) -> Vec<ShardFact> {
+/// How far labelling is: in the databases of this machine, and by the files others have sealed for the same
+/// pictures.
+fn shards(workspace: &Workspace, manifest: Option<ManifestHash>) -> Vec<ShardFact> {
     let mut found: BTreeMap<(u32, u32), ShardFact> = BTreeMap::new();
     if let Some(labels) = &workspace.config.labels {
         for index in 1..=labels.shards {
@@ -282,10 +296,8 @@ fn shards(workspace: &Workspace) -> Vec<ShardFact> {
             }
         }
     }
-    let Ok(files) = files_in(&workspace.rater_databases_dir(), "db") else {
-        return found.into_values().collect();
-    };
-    for path in files {
+    // What cannot be listed or read is said by the commands that need it.
+    for path in files_in(&workspace.rater_databases_dir(), "db").unwrap_or_default() {
         let rater = path.file_stem().and_then(|stem| stem.to_str()?.parse::<RaterName>().ok());
         let Some(rater) = rater else { continue };
         let log = EventLog::open_as(&path, &SCHEMA, Access::Read, &LabelRow::of);
@@ -296,6 +308,21 @@ fn shards(workspace: &Workspace) -> Vec<ShardFact> {
                 .or_insert_with(|| ShardFact { shard, raters: Vec::new() })
                 .raters
                 .push((rater.clone(), answered, of, sealed));
+        }
+    }
+    for path in files_in(&workspace.labels_dir(), "jsonl").unwrap_or_default() {
+        let Ok(file) = LabelFile::read(&path) else { continue };
+        let (shard, rater) = (file.header.shard, file.header.rater);
+        if manifest != Some(file.header.manifest) {
+            continue;
+        }
+        let raters = &mut found
+            .entry((shard.of, shard.index))
+            .or_insert_with(|| ShardFact { shard, raters: Vec::new() })
+            .raters;
+        if raters.iter().all(|(known, ..)| *known != rater) {
+            let answered = file.labels.len() + file.skipped.len();
+            raters.push((rater, answered, answered, true));
         }
     }
     found.into_values().collect()
@@ -385,4 +412,31 @@ fn records(workspace: &Workspace) -> (Vec<RecordFact>, usize) {
         })
         .collect();
     (facts, listing.quarantined.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sighted::review::desk::Desk;
+    use crate::sighted::review::testing::{CLASSES, fixtures, material, report_json};
+    use crate::sighted::review::verdict::Verdict;
+
+    #[test]
+    fn only_verdicts_on_the_changes_of_a_report_count_for_it() {
+        let mut desk = Desk::new(material(), Ledger::default(), 7, false);
+        let item = desk.queue.item().expect("a change");
+        let fixture = desk.material.items[item].key.fixture;
+        assert!(desk.judge(item, Some(Verdict::Both)).is_some());
+        let decided = |fixtures: &[report_json::Fixture]| {
+            let report = report_json::report(fixtures, &CLASSES);
+            let brief: Brief = serde_json::from_value(report).expect("a report");
+            let brief = run_brief(&brief, Some(&desk.ledger));
+            assert_eq!(brief.candidate, "candidate.int8.onnx");
+            (brief.changes, brief.decided)
+        };
+        let mut all = fixtures();
+        assert_eq!(decided(&all), (4, 1));
+        all.retain(|other| other.sha256 != fixture.to_hex());
+        assert_eq!(decided(&all), (3, 0), "it is about another picture");
+    }
 }

@@ -41,6 +41,8 @@ pub enum Choice {
     Quit,
     /// Review a report, by file name in the workspace's folder of reports.
     Review(String),
+    /// The same, with the sides hidden and in random order.
+    ReviewHidden(String),
     /// Run parity with this candidate, counted from 0 as configured, or look at the run that is going on.
     Parity(usize),
     /// Label: rater and shard as typed.
@@ -97,6 +99,7 @@ pub(in crate::sighted) struct RunLine {
 pub(in crate::sighted) enum Act {
     Step(isize),
     Review,
+    ReviewHidden,
     Parity,
     Open(Choice),
     Label,
@@ -244,18 +247,27 @@ impl Overview {
                     .map_or_else(|| "1/1".to_owned(), |fact| fact.shard.to_string());
                 self.mode = Mode::Prompt(TextInput::new(&format!("{} {shard}", self.rater)));
             }
-            Act::Review => match self.runs.as_ref().and_then(|runs| runs.get(self.list.cursor)) {
-                Some(RunFact { file, found: Ok(_) }) => {
-                    self.choice = Some(Choice::Review(file.clone()));
-                }
-                Some(RunFact { found: Err(reason), .. }) => {
-                    self.notice = Some((Role::Bad, escape(reason).into_owned()));
-                }
-                None => {
-                    let text = "there is no run to review yet: p runs parity";
-                    self.notice = Some((Role::Warning, text.to_owned()));
-                }
-            },
+            Act::Review => self.review(Choice::Review),
+            Act::ReviewHidden => self.review(Choice::ReviewHidden),
+        }
+    }
+
+    /// Opens the run under the cursor, or says why not.
+    fn review(&mut self, open: fn(String) -> Choice) {
+        let runs = self.runs.as_deref();
+        match runs.map(|runs| runs.get(self.list.cursor)) {
+            Some(Some(RunFact { file, found: Ok(_) })) => self.choice = Some(open(file.clone())),
+            Some(Some(RunFact { found: Err(reason), .. })) => {
+                self.notice = Some((Role::Bad, escape(reason).into_owned()));
+            }
+            Some(None) => {
+                let text = "there is no run to review yet: p runs parity";
+                self.notice = Some((Role::Warning, text.to_owned()));
+            }
+            None => {
+                let text = "the runs are still being read: try again".to_owned();
+                self.notice = Some((Role::Faint, text));
+            }
         }
     }
 
@@ -301,6 +313,14 @@ fn keymap() -> KeyMap<Msg> {
             "review",
             "review the run under the cursor",
             Msg::Act(Act::Review),
+        )
+        .bind(
+            BROWSE,
+            "b",
+            "review-hidden",
+            "",
+            "review it blind: which side is which is hidden",
+            Msg::Act(Act::ReviewHidden),
         )
         .bind(
             BROWSE,
@@ -533,15 +553,12 @@ impl Overview {
                     };
                     let [a, b] = &brief.sides;
                     let short = format!("{} {stand}", escape(time.get(5..).unwrap_or(&time)));
-                    let long = format!(
-                        "{}  {stand}, {} pictures at {}",
-                        escape(&time),
-                        brief.fixtures,
-                        brief.threshold,
-                    );
+                    let named = format!("{}  {}  {stand}", escape(&time), escape(&brief.candidate));
+                    let long =
+                        format!("{named}, {} pictures at {}", brief.fixtures, brief.threshold);
                     let longest = format!("{long}  {a} {b}");
                     let fits = |text: &String| width(text) <= columns;
-                    [longest, long].into_iter().find(fits).unwrap_or(short)
+                    [longest, long, named].into_iter().find(fits).unwrap_or(short)
                 }
             };
             Line::from(fit(&text, columns))

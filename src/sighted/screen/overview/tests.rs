@@ -17,6 +17,7 @@ fn run(file: &str, changes: usize, decided: usize) -> RunFact {
         found: Ok(RunBrief {
             generated_at: "2026-02-03T04:05:06+00:00".to_owned(),
             sides: ["a59fc4170d2b".to_owned(), "2c11aa0d91ef".to_owned()],
+            candidate: "detector.int8.onnx".to_owned(),
             fixtures: 200,
             threshold: 0.4,
             detections: [202, 202],
@@ -148,6 +149,10 @@ fn an_empty_workspace_says_what_to_do() {
     let mut overview = overview;
     keys(&mut overview, "r");
     assert!(!overview.is_finished());
+    let mut reading = with_candidates(&["int8.onnx"]);
+    keys(&mut reading, "r");
+    let text = headless::draw(&reading, 80, 24, &Look::plain(Theme::MONO)).text;
+    assert!(text.contains("still being read") && !text.contains("p runs"), "{text}");
 }
 
 #[test]
@@ -155,6 +160,7 @@ fn every_screen_is_one_key_away() {
     assert_eq!(keymap().problems(), Vec::<String>::new());
     for (key, choice) in [
         ("r", Choice::Review("b.json".to_owned())),
+        ("b", Choice::ReviewHidden("b.json".to_owned())),
         ("p", Choice::Parity(0)),
         ("s", Choice::Score),
         ("t", Choice::Sign),

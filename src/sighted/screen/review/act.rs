@@ -420,6 +420,9 @@ impl ReviewScreen {
     fn change_view(&mut self, act: Act) -> Vec<Effect> {
         match act {
             Act::NextView => {
+                if self.shows == Shows::Blink && !can_split(self.size) {
+                    self.say(Role::Faint, "two pictures side by side need a wider window");
+                }
                 self.shows = match self.shows {
                     Shows::Both => Shows::First,
                     Shows::First => Shows::Second,

@@ -171,7 +171,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             "filter: vanished lost >0.2 open both flagged noted, or any name",
             act(Act::Filter),
         )
-        .bind(BROWSE | EMPTY, "\\", "filter-clear", "no filter", "no filter", act(Act::FilterClear))
+        .bind(BROWSE | EMPTY, "\\", "filter-clear", "", "no filter", act(Act::FilterClear))
         .bind(
             BROWSE | EMPTY,
             "y",

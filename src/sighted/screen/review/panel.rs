@@ -4,12 +4,14 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
+use super::{Msg, keys};
 use crate::domain::escape::escape;
 use crate::sighted::decision::report::{DetectionRow, ItemKind};
 use crate::sighted::review::desk::Desk;
 use crate::sighted::review::material::ReviewItem;
 use crate::sighted::review::plain::{kind_says, kind_says_hidden};
 use crate::sighted::review::verdict::{LeftSide, Verdict, kind_word};
+use crate::tui::keymap::KeyMap;
 use crate::tui::theme::{Mark, Role, Theme};
 use crate::tui::widgets::list::ListState;
 use crate::tui::widgets::text::{fit, pad, width, wrap};
@@ -18,6 +20,11 @@ use crate::tui::widgets::text::{fit, pad, width, wrap};
 const DETAIL_ROWS: u16 = 11;
 /// Rows of the list of verdicts, with one that is free for a note.
 const VERDICT_ROWS: u16 = 6;
+
+/// Rows below which a list of keys would not be worth reading.
+const FEWEST_KEY_ROWS: u16 = 9;
+/// Columns of a key in that list.
+const KEY_COLUMNS: usize = 7;
 
 /// A verdict as a mark. Left and right instead of the sides while those are hidden.
 pub(super) fn mark(desk: &Desk, item: &ReviewItem) -> Mark {
@@ -84,11 +91,12 @@ fn list_state(desk: &Desk) -> ListState {
     }
 }
 
-/// Draws it.
-pub(super) fn render(desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
-    let Some(item) = desk.item() else { return };
+/// Draws it; what is left of it below.
+pub(super) fn render(desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Theme) -> Rect {
+    let Some(item) = desk.item() else { return area };
     if area.height < DETAIL_ROWS {
-        return compact(desk, item, frame, area, theme);
+        compact(desk, item, frame, area, theme);
+        return Rect { height: 0, ..area };
     }
     let rows = list_height(desk, area);
     let list = Rect { height: rows, ..area };
@@ -133,7 +141,27 @@ pub(super) fn render(desk: &Desk, frame: &mut Frame<'_>, area: Rect, theme: Them
         let note = format!("note {}", escape(note));
         lines.extend(wrap(&note, columns).into_iter().take(room).map(Line::from));
     }
+    let used = rows + u16::try_from(lines.len()).unwrap_or(u16::MAX).min(area.height - rows);
     draw_lines(lines, frame, Rect { y: area.y + rows, height: area.height - rows, ..area });
+    Rect { y: area.y + used, height: area.height - used, ..area }
+}
+
+/// Keys and what they do, as many as there are rows for, where there are rows for a few.
+pub(super) fn other_keys(map: &KeyMap<Msg>, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
+    if area.height < FEWEST_KEY_ROWS {
+        return;
+    }
+    let columns = usize::from(area.width);
+    let others = map.in_mode(keys::BROWSE).filter(|it| !keys::VERDICTS.contains(&it.name));
+    let lines = others.filter_map(|binding| {
+        let key = pad(&binding.keys.first()?.to_string(), KEY_COLUMNS);
+        // What follows is detail; the help page has it.
+        let help = binding.help.split([':', ',']).next().unwrap_or_default();
+        let help = fit(help, columns.saturating_sub(KEY_COLUMNS));
+        Some(Line::from(vec![Span::styled(key, theme.style(Role::Key)), Span::raw(help)]))
+    });
+    let area = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    draw_lines(lines.collect(), frame, area);
 }
 
 /// Three rows: what it is and the verdict, and one line a side.

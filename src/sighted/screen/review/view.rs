@@ -37,7 +37,8 @@ pub(super) fn render(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, l
     let under = Look { covered, ..*look };
     if desk.queue.item().is_some() {
         pictures(screen, frame, &parts, &under);
-        panel::render(desk, frame, parts.panel, theme);
+        let rest = panel::render(desk, frame, parts.panel, theme);
+        panel::other_keys(screen.keymap(), frame, rest, theme);
         verdicts_listed = panel::lists_verdicts(desk, parts.panel);
     } else {
         nothing(screen, desk, frame, parts.pictures[0], theme);
