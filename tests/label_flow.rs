@@ -266,7 +266,7 @@ fn refusals_say_what_was_expected() {
         ("seal --rater ada --shard 1/2", "was never opened by ada"),
         ("agreement", "no sealed label file"),
         ("labels", "no sealed label file"),
-        ("import-labels none.csv", "cannot read none.csv"),
+        ("import-labels none.csv", "none.csv: No such file"),
     ] {
         let output = workspace.run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");

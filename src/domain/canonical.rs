@@ -181,8 +181,8 @@ impl Json {
     }
 
     /// A string.
-    pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
+    pub fn text(text: impl ToString) -> Self {
+        Self::Text(text.to_string())
     }
 
     /// A whole number.
@@ -190,8 +190,13 @@ impl Json {
         Self::Int(value.into().to_string())
     }
 
+    /// A number of things.
+    pub fn count(value: usize) -> Self {
+        Self::Int(value.to_string())
+    }
+
     /// A string, or null.
-    pub fn text_or_null(text: Option<impl Into<String>>) -> Self {
+    pub fn text_or_null(text: Option<impl ToString>) -> Self {
         text.map_or(Self::Null, Self::text)
     }
 

@@ -20,7 +20,7 @@ use crate::store::atomic::{self, WriteError};
 use crate::store::file;
 
 use read::parse;
-use write::{int, object, text, to_bytes};
+use write::to_bytes;
 
 /// Largest label file, in bytes.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -360,13 +360,13 @@ impl SealPlace {
 impl SeenAs {
     /// The fields in a file.
     pub fn to_json(&self) -> Json {
-        let pair = |pair: [u32; 2]| Json::Array(pair.iter().map(int).collect());
-        Json::Object(object([
-            ("protocol", text(&self.protocol)),
+        let pair = |pair: [u32; 2]| Json::Array(pair.map(Json::int).to_vec());
+        Json::object([
+            ("protocol", Json::text(&self.protocol)),
             ("cells", pair(self.cells)),
             ("pixels", pair(self.pixels)),
             ("zoom", Json::Float(self.zoom)),
-        ]))
+        ])
     }
 
     /// Reads the fields.

@@ -146,16 +146,11 @@ impl LabelRow {
     }
 }
 
-fn text(value: impl ToString) -> Json {
-    Json::Text(value.to_string())
-}
-
-fn int(value: impl ToString) -> Json {
-    Json::Int(value.to_string())
-}
-
 fn showing_fields(showing: Showing) -> [(String, Json); 2] {
-    [("fixture".to_owned(), text(showing.fixture)), ("pass".to_owned(), int(showing.pass))]
+    [
+        ("fixture".to_owned(), Json::text(showing.fixture)),
+        ("pass".to_owned(), Json::int(showing.pass)),
+    ]
 }
 
 impl Opening {
@@ -163,15 +158,15 @@ impl Opening {
         let order = self
             .order
             .iter()
-            .map(|showing| Json::Array(vec![text(showing.fixture), int(showing.pass)]))
+            .map(|showing| Json::Array(vec![Json::text(showing.fixture), Json::int(showing.pass)]))
             .collect();
         let fields = [
-            ("shard", text(self.shard)),
-            ("manifest", text(self.manifest)),
-            ("fixture_count", int(self.fixture_count)),
-            ("taxonomy", text(self.taxonomy)),
-            ("groups", Json::Array(self.groups.iter().map(text).collect())),
-            ("seed", int(self.seed)),
+            ("shard", Json::text(self.shard)),
+            ("manifest", Json::text(self.manifest)),
+            ("fixture_count", Json::int(self.fixture_count)),
+            ("taxonomy", Json::text(self.taxonomy)),
+            ("groups", Json::Array(self.groups.iter().map(Json::text).collect())),
+            ("seed", Json::int(self.seed)),
             ("overlap", Json::Float(self.overlap)),
             ("repeats", Json::Float(self.repeats)),
             ("order", Json::Array(order)),
@@ -223,11 +218,11 @@ impl LabelEvent {
             Self::Open(opening) => return ("open", opening.to_json()),
             Self::Sitting { opening, confinement, product, network_disk } => {
                 let mut fields = BTreeMap::from([
-                    ("confinement".to_owned(), text(confinement.word())),
-                    ("product".to_owned(), text(product)),
+                    ("confinement".to_owned(), Json::text(confinement.word())),
+                    ("product".to_owned(), Json::text(product)),
                 ]);
                 if let Some(disk) = network_disk {
-                    fields.insert("network_disk".to_owned(), text(disk));
+                    fields.insert("network_disk".to_owned(), Json::text(disk));
                 }
                 ("sitting", opening, fields)
             }
@@ -238,31 +233,34 @@ impl LabelEvent {
                 let seen_as = answer.seen_as.as_ref().map_or(Json::Null, SeenAs::to_json);
                 fields.insert("seenAs".to_owned(), seen_as);
                 if let Some(reason) = &answer.amended {
-                    fields.insert("amended".to_owned(), text(reason));
+                    fields.insert("amended".to_owned(), Json::text(reason));
                 }
                 ("answer", opening, fields)
             }
             Self::Skip { opening, showing, reason } => {
                 let mut fields = BTreeMap::from(showing_fields(*showing));
-                fields.insert("reason".to_owned(), text(reason));
+                fields.insert("reason".to_owned(), Json::text(reason));
                 ("skip", opening, fields)
             }
             Self::Undo { opening, target } => {
-                ("undo", opening, BTreeMap::from([("target".to_owned(), int(target))]))
+                ("undo", opening, BTreeMap::from([("target".to_owned(), Json::int(*target))]))
             }
             Self::Redo { opening, target } => {
-                ("redo", opening, BTreeMap::from([("target".to_owned(), int(target))]))
+                ("redo", opening, BTreeMap::from([("target".to_owned(), Json::int(*target))]))
             }
             Self::Seal { opening, file } => {
-                ("seal", opening, BTreeMap::from([("file".to_owned(), text(file))]))
+                ("seal", opening, BTreeMap::from([("file".to_owned(), Json::text(file))]))
             }
             Self::Rebuilt { kept, damage } => {
-                let fields = [("kept".to_owned(), int(kept)), ("damage".to_owned(), text(damage))];
+                let fields = [
+                    ("kept".to_owned(), Json::int(*kept)),
+                    ("damage".to_owned(), Json::text(damage)),
+                ];
                 return ("rebuilt", Json::Object(fields.into()));
             }
             Self::Other => return ("other", Json::Null),
         };
-        fields.insert("opening".to_owned(), int(opening));
+        fields.insert("opening".to_owned(), Json::int(*opening));
         (kind, Json::Object(fields))
     }
 

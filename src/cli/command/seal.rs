@@ -56,11 +56,14 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
         }
         Sealed::Unanswered { left, of } => {
             if args.json {
-                output::result(&object(vec![
-                    ("status", text("unanswered")),
-                    ("left", int(left)),
-                    ("of", int(of)),
-                ]))?;
+                output::result(
+                    &Json::object([
+                        ("status", Json::text("unanswered")),
+                        ("left", Json::count(left)),
+                        ("of", Json::count(of)),
+                    ])
+                    .to_canonical(),
+                )?;
             }
             output::note(&format!(
                 "{left} of {of} pictures have no answer: `flipside label --rater {} --shard {}`, and skip with a reason what cannot be answered",
@@ -71,32 +74,20 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     }
 }
 
-fn text(value: impl ToString) -> Json {
-    Json::Text(value.to_string())
-}
-
-fn int(value: impl ToString) -> Json {
-    Json::Int(value.to_string())
-}
-
-fn object(fields: Vec<(&str, Json)>) -> String {
-    Json::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
-        .to_canonical()
-}
-
 fn said(args: &Args, status: &str, path: &std::path::Path, file: &LabelFile) -> String {
     let head = file.header.chain_head.map(|head| head.to_hex());
     if args.json {
-        return object(vec![
-            ("status", text(status)),
-            ("path", text(path.to_string_lossy())),
-            ("sha256", text(file.sha256)),
-            ("chainHead", head.map_or(Json::Null, text)),
-            ("labels", int(file.labels.len())),
-            ("skipped", int(file.skipped.len())),
-            ("blind", text(file.header.blind.word())),
-            ("confinement", text(file.header.confinement.word())),
-        ]);
+        return Json::object([
+            ("status", Json::text(status)),
+            ("path", Json::text(path.to_string_lossy())),
+            ("sha256", Json::text(file.sha256)),
+            ("chainHead", Json::text_or_null(head)),
+            ("labels", Json::count(file.labels.len())),
+            ("skipped", Json::count(file.skipped.len())),
+            ("blind", Json::text(file.header.blind.word())),
+            ("confinement", Json::text(file.header.confinement.word())),
+        ])
+        .to_canonical();
     }
     format!(
         "{status}: {}\n{} labels, {} skipped\nsha256 {}\nchain head {}",

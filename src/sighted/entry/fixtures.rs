@@ -361,15 +361,14 @@ impl Book {
         };
         let stay = bytes.split(|byte| *byte == b'\n').filter(is_entry).count();
         let all = old.split(|byte| *byte == b'\n').filter(is_entry).count();
-        let count = |count: usize| Json::int(i128::try_from(count).unwrap_or(i128::MAX));
         let out = all.saturating_sub(stay);
         let json = Json::object([
             ("status", Json::text(status)),
             ("path", Json::text(configured.to_string_lossy().into_owned())),
             ("sha256", Json::text(ManifestHash::of(bytes).to_hex())),
             ("supersedes", Json::text(self.hash.to_hex())),
-            ("leftOut", count(out)),
-            ("entries", count(stay)),
+            ("leftOut", Json::count(out)),
+            ("entries", Json::count(stay)),
         ])
         .to_canonical();
         WrittenVersion { name, line, json, counts: (out, stay) }

@@ -70,10 +70,10 @@ impl AgreementReport {
     /// For programs.
     pub(in crate::sighted) fn to_json(&self) -> Json {
         let raters = self.raters.iter().map(|(rater, pictures)| {
-            object(vec![("rater", text(rater)), ("pictures", int(*pictures))])
+            Json::object([("rater", Json::text(rater)), ("pictures", Json::int(*pictures))])
         });
-        object(vec![
-            ("schema", int(1)),
+        Json::object([
+            ("schema", Json::int(1)),
             ("interRater", Json::Bool(self.has_inter_rater())),
             ("raters", Json::Array(raters.collect())),
             ("between", Json::Array(self.between.iter().map(Comparison::json).collect())),
@@ -94,9 +94,9 @@ impl Comparison {
     }
 
     fn json(&self) -> Json {
-        object(vec![
-            ("raters", Json::Array(vec![text(&self.first), text(&self.second)])),
-            ("pictures", int(self.pictures)),
+        Json::object([
+            ("raters", Json::Array(vec![Json::text(&self.first), Json::text(&self.second)])),
+            ("pictures", Json::int(self.pictures)),
             ("questions", Json::Array(self.questions.iter().map(question_json).collect())),
             ("setAlpha", optional(self.set_alpha)),
         ])
@@ -167,9 +167,9 @@ impl Pooled {
     }
 
     fn json(&self) -> Json {
-        object(vec![
-            ("question", text(&self.question)),
-            ("pictures", int(self.pictures)),
+        Json::object([
+            ("question", Json::text(&self.question)),
+            ("pictures", Json::int(self.pictures)),
             ("alpha", optional(self.alpha)),
             ("alphaInterval", interval(self.alpha_interval)),
             ("ac1", optional(self.ac1)),
@@ -195,35 +195,23 @@ fn coefficient_text(coefficient: Coefficient) -> String {
 fn question_json(question: &QuestionAgreement) -> Json {
     let agreement = &question.agreement;
     let coefficient = |it: Coefficient| {
-        object(vec![("value", optional(it.value)), ("interval", interval(it.interval))])
+        Json::object([("value", optional(it.value)), ("interval", interval(it.interval))])
     };
-    let equal = object(vec![
-        ("k", int(agreement.agreed)),
-        ("n", int(agreement.items)),
+    let equal = Json::object([
+        ("k", Json::int(agreement.agreed)),
+        ("n", Json::int(agreement.items)),
         ("wilson", interval(agreement.interval)),
     ]);
-    object(vec![
-        ("question", text(&question.question)),
+    Json::object([
+        ("question", Json::text(&question.question)),
         ("category", Json::Bool(question.is_category)),
         ("equal", equal),
-        ("unsure", int(question.unsure)),
+        ("unsure", Json::int(question.unsure)),
         ("kappa", coefficient(agreement.kappa)),
         ("alpha", coefficient(agreement.alpha)),
         ("ac1", coefficient(agreement.ac1)),
         ("alphaWithUnsure", question.alpha_with_unsure.map_or(Json::Null, coefficient)),
     ])
-}
-
-fn object(fields: Vec<(&str, Json)>) -> Json {
-    Json::Object(fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
-}
-
-fn text(value: impl ToString) -> Json {
-    Json::Text(value.to_string())
-}
-
-fn int(value: u64) -> Json {
-    Json::Int(value.to_string())
 }
 
 fn optional(value: Option<f64>) -> Json {
