@@ -151,6 +151,12 @@ impl Desk {
         if first == swapped { Verdict::Candidate } else { Verdict::Reference }
     }
 
+    /// The verdicts on a fixture in the order in which they are offered.
+    pub(in crate::sighted) fn verdicts(&self, fixture: FixtureId) -> [Verdict; 5] {
+        let [first, second] = [true, false].map(|first| self.meant(fixture, first));
+        [first, second, Verdict::Both, Verdict::Neither, Verdict::CannotTell]
+    }
+
     fn action_id(&mut self) -> ActionId {
         let id = ActionId(format!("{:016x}-{}", self.seed, self.next_action));
         self.next_action += 1;

@@ -1,10 +1,13 @@
 //! A list with a cursor, a window and a filter. Only the rows in the window are ever made.
 
+use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::Line;
+use ratatui::widgets::{Block, Clear};
 
+use super::text::{fit_middle, popup, width};
 use crate::tui::theme::{Role, Theme};
 
 /// Cursor and window of a list.
@@ -80,6 +83,29 @@ impl ListState {
             }
         }
     }
+}
+
+/// A list to choose from, in a frame in the middle of `area`. Long rows are cut in the middle.
+pub fn render_menu(
+    list: &ListState,
+    title: &str,
+    rows: &[String],
+    frame: &mut Frame<'_>,
+    area: Rect,
+    theme: Theme,
+) {
+    let cells = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+    let widest = rows.iter().map(|row| width(row)).max().unwrap_or(0).max(width(title));
+    // Two for the frame and two for the mark of the cursor.
+    let area = popup(area, cells(widest + 4), cells(rows.len() + 2));
+    frame.render_widget(Clear, area);
+    let block = Block::bordered().title(title.to_owned());
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let columns = usize::from(inner.width.saturating_sub(2));
+    list.render(inner, frame.buffer_mut(), theme, |row| {
+        Line::from(rows.get(row).map(|row| fit_middle(row, columns)).unwrap_or_default())
+    });
 }
 
 /// Whether `text` holds every word of `filter`, in any order, upper and lower case alike.

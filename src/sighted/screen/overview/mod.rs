@@ -21,7 +21,6 @@ use std::time::Duration;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear};
 
 use crate::domain::escape::escape;
 use crate::tui::help::hint_bar;
@@ -29,8 +28,8 @@ use crate::tui::keymap::{KeyMap, Modes};
 use crate::tui::screen::{Input, Look, MouseKind, Screen};
 use crate::tui::theme::{Role, Theme};
 use crate::tui::widgets::input::{Edit, TextInput};
-use crate::tui::widgets::list::ListState;
-use crate::tui::widgets::text::{fit, fit_middle, popup, width};
+use crate::tui::widgets::list::{ListState, render_menu};
+use crate::tui::widgets::text::{fit, fit_middle, width};
 
 use facts::{ArtifactFact, Fact, FixturesFact, RecordFact, RunFact, ShardFact};
 
@@ -437,7 +436,9 @@ impl Screen for Overview {
         };
         frame.render_widget(bar, hints);
         if let Mode::Candidate(list) = &self.mode {
-            self.candidate_menu(list, frame, area, theme);
+            let names: Vec<_> =
+                self.candidates.iter().map(|name| escape(name).into_owned()).collect();
+            render_menu(list, " run parity with ", &names, frame, area, theme);
         }
     }
 
@@ -474,22 +475,6 @@ impl Screen for Overview {
 impl Overview {
     fn is_running(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.going)
-    }
-
-    fn candidate_menu(&self, list: &ListState, frame: &mut Frame<'_>, area: Rect, theme: Theme) {
-        let names: Vec<_> = self.candidates.iter().map(|name| escape(name)).collect();
-        let title = " run parity with ";
-        let widest = names.iter().map(|name| width(name)).max().unwrap_or(0).max(title.len()) + 4;
-        let rows = u16::try_from(names.len()).unwrap_or(u16::MAX).saturating_add(2);
-        let area = popup(area, u16::try_from(widest).unwrap_or(u16::MAX), rows);
-        frame.render_widget(Clear, area);
-        let block = Block::bordered().title(title);
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
-        let columns = usize::from(inner.width.saturating_sub(2));
-        list.render(inner, frame.buffer_mut(), theme, |row| {
-            Line::from(names.get(row).map(|name| fit_middle(name, columns)).unwrap_or_default())
-        });
     }
 
     /// The sections. Where the screen is low each keeps its heading, and the list of runs two rows; what

@@ -1,5 +1,6 @@
 //! What the review screen's actions do.
 
+use super::keys::VERDICT_ACTS;
 use super::layout::{can_split, layout, warning};
 use super::{Effect, Menu, Mode, Prompt, ReviewScreen, Shows, inside, panel};
 use crate::domain::label::NotPhotograph;
@@ -143,9 +144,14 @@ impl ReviewScreen {
             .count()
     }
 
+    /// Says so when nothing can be written.
+    fn is_read_only(&mut self) -> bool {
+        let said = self.read_only.as_ref().map(|reason| format!("nothing can be saved: {reason}"));
+        said.map(|said| self.say(Role::Bad, said)).is_some()
+    }
+
     fn save_again(&mut self) -> Vec<Effect> {
-        if let Some(reason) = self.read_only.clone() {
-            self.say(Role::Bad, format!("nothing can be saved: {reason}"));
+        if self.is_read_only() {
             return Vec::new();
         }
         self.notice = None;
@@ -154,9 +160,7 @@ impl ReviewScreen {
 
     fn verdict(&mut self, act: Act) -> Vec<Effect> {
         self.mode = Mode::Browse;
-        if let Some(reason) = &self.read_only {
-            let text = format!("nothing can be saved: {reason}");
-            self.say(Role::Bad, text);
+        if self.is_read_only() {
             return Vec::new();
         }
         if self.saving.is_some() {
@@ -167,14 +171,8 @@ impl ReviewScreen {
         let Some(desk) = &mut self.desk else { return Vec::new() };
         let Some(item) = desk.queue.item() else { return Vec::new() };
         let fixture = desk.material.items[item].key.fixture;
-        let verdict = match act {
-            Act::VerdictFirst => Some(desk.meant(fixture, true)),
-            Act::VerdictSecond => Some(desk.meant(fixture, false)),
-            Act::VerdictBoth => Some(Verdict::Both),
-            Act::VerdictNeither => Some(Verdict::Neither),
-            Act::VerdictCannotTell => Some(Verdict::CannotTell),
-            _ => None,
-        };
+        let place = VERDICT_ACTS.iter().position(|other| *other == act);
+        let verdict = place.map(|place| desk.verdicts(fixture)[place]);
         match desk.judge(item, verdict) {
             Some(event) => {
                 self.saving = Some((self.next_ticket, verdict.is_some()));
@@ -212,13 +210,9 @@ impl ReviewScreen {
         let (menu, chosen) = (*menu, list.cursor);
         self.mode = Mode::Browse;
         match menu {
-            Menu::Verdict => self.verdict(match chosen {
-                0 => Act::VerdictFirst,
-                1 => Act::VerdictSecond,
-                2 => Act::VerdictBoth,
-                3 => Act::VerdictNeither,
-                _ => Act::VerdictCannotTell,
-            }),
+            Menu::Verdict => {
+                VERDICT_ACTS.get(chosen).map_or_else(Vec::new, |act| self.verdict(*act))
+            }
             Menu::Flag => {
                 let kind = chosen.checked_sub(1).and_then(|at| NotPhotograph::ALL.get(at).copied());
                 self.keep(|desk| desk.flag(kind))
@@ -231,8 +225,7 @@ impl ReviewScreen {
         &mut self,
         make: impl FnOnce(&mut crate::sighted::review::desk::Desk) -> Option<ReviewEvent>,
     ) -> Vec<Effect> {
-        if let Some(reason) = self.read_only.clone() {
-            self.say(Role::Bad, format!("nothing can be saved: {reason}"));
+        if self.is_read_only() {
             return Vec::new();
         }
         match self.desk.as_mut().and_then(make) {
@@ -243,8 +236,7 @@ impl ReviewScreen {
 
     fn revert(&mut self, is_undo: bool) -> Vec<Effect> {
         self.mode = Mode::Browse;
-        if let Some(reason) = self.read_only.clone() {
-            self.say(Role::Bad, format!("nothing can be saved: {reason}"));
+        if self.is_read_only() {
             return Vec::new();
         }
         let Some(desk) = &mut self.desk else { return Vec::new() };

@@ -8,14 +8,25 @@ pub(super) const BROWSE: Modes = Modes::only(0);
 pub(super) const MENU: Modes = Modes::only(1);
 pub(super) const PROMPT: Modes = Modes::only(2);
 pub(super) const TALLY: Modes = Modes::only(3);
+/// The menu of what else than a photograph it is: no place for verdicts.
+pub(super) const FLAGS: Modes = Modes::only(6);
 /// There is no change to say anything of.
 pub(super) const EMPTY: Modes = Modes::only(4);
 /// There is nothing yet, or never will be.
 pub(super) const WAITING: Modes = Modes::only(5);
 
-/// Names of the five verdicts.
+/// Names of the five verdicts, in the order in which they are offered.
 pub(super) const VERDICTS: [&str; 5] =
     ["verdict-first", "verdict-second", "verdict-both", "verdict-neither", "verdict-cannot-tell"];
+
+/// What gives them.
+pub(super) const VERDICT_ACTS: [Act; 5] = [
+    Act::VerdictFirst,
+    Act::VerdictSecond,
+    Act::VerdictBoth,
+    Act::VerdictNeither,
+    Act::VerdictCannotTell,
+];
 
 /// All bindings. Words do not name the sides when those are hidden.
 pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
@@ -31,7 +42,7 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
     };
     let act = Msg::Act;
     KeyMap::new()
-        .bind(MENU, "enter space", "menu-choose", "choose", "choose", act(Act::MenuChoose))
+        .bind(MENU | FLAGS, "enter space", "menu-choose", "choose", "choose", act(Act::MenuChoose))
         .bind(BROWSE | MENU, "a", "verdict-first", first_hint, first, act(Act::VerdictFirst))
         .bind(BROWSE | MENU, "d", "verdict-second", second_hint, second, act(Act::VerdictSecond))
         .bind(
@@ -204,9 +215,16 @@ pub(super) fn keymap(hidden_sides: bool) -> KeyMap<Msg> {
             "leave; everything said saved stays",
             act(Act::Leave),
         )
-        .bind(MENU, "j down", "menu-down", "", "down", act(Act::MenuStep(1)))
-        .bind(MENU, "k up", "menu-up", "", "up", act(Act::MenuStep(-1)))
-        .bind(MENU, "q esc", "menu-close", "close", "close without choosing", act(Act::Close))
+        .bind(MENU | FLAGS, "j down", "menu-down", "", "down", act(Act::MenuStep(1)))
+        .bind(MENU | FLAGS, "k up", "menu-up", "", "up", act(Act::MenuStep(-1)))
+        .bind(
+            MENU | FLAGS,
+            "q esc",
+            "menu-close",
+            "close",
+            "close without choosing",
+            act(Act::Close),
+        )
         .bind(TALLY, "q esc enter space y", "tally-close", "close", "close", act(Act::Close))
         .bind(TALLY, "u", "tally-undo", "undo", "take back the last action", act(Act::Undo))
 }

@@ -430,7 +430,8 @@ impl Screen for ReviewScreen {
                 Some(desk) if desk.item().is_none() => keys::EMPTY,
                 Some(_) => keys::BROWSE,
             },
-            Mode::Menu(..) => keys::MENU,
+            Mode::Menu(Menu::Verdict, _) => keys::MENU,
+            Mode::Menu(Menu::Flag, _) => keys::FLAGS,
             Mode::Prompt(..) => keys::PROMPT,
             Mode::Tally => keys::TALLY,
         }

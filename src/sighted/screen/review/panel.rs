@@ -51,18 +51,11 @@ pub(super) fn mark(desk: &Desk, item: &ReviewItem) -> Mark {
 pub(super) fn verdict_rows(desk: &Desk) -> Vec<String> {
     let Some(item) = desk.item() else { return Vec::new() };
     let fixture = item.key.fixture;
-    let verdicts = [
-        desk.meant(fixture, true),
-        desk.meant(fixture, false),
-        Verdict::Both,
-        Verdict::Neither,
-        Verdict::CannotTell,
-    ];
     let row = |(letter, verdict): (&str, Verdict)| {
         let stands = if desk.verdict_of(item) == Some(verdict) { " *" } else { "" };
         format!("{letter}  {}{stands}", desk.says(fixture, verdict))
     };
-    ["a", "d", "b", "n", "t"].into_iter().zip(verdicts).map(row).collect()
+    ["a", "d", "b", "n", "t"].into_iter().zip(desk.verdicts(fixture)).map(row).collect()
 }
 
 /// Whether there is room for all verdicts below what is said of the change.

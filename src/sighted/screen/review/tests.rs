@@ -459,6 +459,16 @@ fn filter_jump_note_and_flag() {
 }
 
 #[test]
+fn who_says_what_a_picture_is_gives_no_verdict_by_the_way() {
+    let mut sitting = Sitting::begin(false);
+    sitting.keys("f a d b n t");
+    assert!(sitting.verdicts().iter().all(Option::is_none));
+    assert!(sitting.text().contains("what is the picture?"), "{}", sitting.text());
+    sitting.keys("j enter enter d");
+    assert_eq!(sitting.verdicts().iter().flatten().count(), 1, "in the menu of verdicts they do");
+}
+
+#[test]
 fn pasted_text_never_acts() {
     let sitting = Sitting::begin(false);
     assert!(sitting.screen.input(Input::Paste("aaadq\n".to_owned())).is_none());

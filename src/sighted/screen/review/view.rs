@@ -16,6 +16,7 @@ use crate::sighted::review::verdict::Verdict;
 use crate::tui::help::{HintBar, hint_bar};
 use crate::tui::screen::{Look, Screen as _};
 use crate::tui::theme::{Role, Theme};
+use crate::tui::widgets::list::render_menu;
 use crate::tui::widgets::text::{fit, pad, popup, width, wrap};
 
 /// Columns from which on there is room to say which screen this is.
@@ -51,18 +52,11 @@ pub(super) fn render(screen: &ReviewScreen, frame: &mut Frame<'_>, area: Rect, l
     match &screen.mode {
         Mode::Menu(menu, list) => {
             let rows = menu_rows(desk, *menu);
-            let area = popup(area, 40, u16::try_from(rows.len()).unwrap_or(9) + 2);
             let title = match menu {
                 Menu::Verdict => " verdict ",
                 Menu::Flag => " what is the picture? ",
             };
-            frame.render_widget(Clear, area);
-            let block = Block::bordered().title(title);
-            let inner = block.inner(area);
-            frame.render_widget(block, area);
-            list.render(inner, frame.buffer_mut(), theme, |row| {
-                Line::from(rows.get(row).cloned().unwrap_or_default())
-            });
+            render_menu(list, title, &rows, frame, area, theme);
         }
         Mode::Tally => tally(desk, frame, area, theme),
         Mode::Prompt(Prompt::Filter, _) => filter_words(frame, parts.status, theme),
