@@ -214,6 +214,16 @@ fn each_protocol_shows_the_picture_that_is_meant_and_nothing_of_it_stays() {
             is(&shown, &first, &second, "uncovered");
         }
 
+        // A terminal that has lost everything gets everything again.
+        let sent = shown.events.len();
+        pty.keys("\u{c}");
+        let deadline = Instant::now() + PATIENCE;
+        while !shown.events[sent..].iter().any(|event| matches!(event, Event::Picture { .. })) {
+            assert!(Instant::now() < deadline, "{method}: not sent again");
+            wait(&pty, &mut shown, "first.png");
+        }
+        is(&shown, &first, &second, "again");
+
         pty.resize(120, 40);
         let deadline = Instant::now() + PATIENCE;
         loop {

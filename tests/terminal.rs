@@ -75,6 +75,30 @@ fn control_c_and_quitting_end_it_with_nothing() {
     }
 }
 
+/// The mouse is the program's until it is given back for selecting text; the key says so in the help.
+#[test]
+fn the_mouse_can_be_given_back_and_taken_again() {
+    let workspace = Workspace::new(2, 1, 0.0, 0.0);
+    let mut pty = overview(&workspace);
+    pty.wait_for("RECORDS");
+    let taken = pty.modes();
+    let mut before = None;
+    for round in 0..4 {
+        pty.keys("\u{1b}[21~");
+        // The key changes nothing on the screen; the page after it comes when it was handled.
+        pty.keys("?");
+        pty.wait_for("mouse on or off");
+        let now = pty.modes();
+        assert_eq!(now == taken, round % 2 == 1, "round {round}: {now:?}");
+        assert_ne!(before.as_ref(), Some(&now));
+        before = Some(now);
+        pty.keys("\u{1b}");
+        pty.wait_for("RECORDS");
+    }
+    pty.keys("q");
+    assert_eq!(pty.ended_within(PATIENCE), Some(Ok(0)));
+}
+
 /// P13: control-Z gives the terminal back, `fg` takes it and draws everything.
 #[test]
 fn it_stops_and_goes_on_under_a_shell() {
