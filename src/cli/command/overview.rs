@@ -222,6 +222,10 @@ impl Opened<'_> {
             }
             let status = command.args(arguments).status();
             let failed = !matches!(&status, Ok(status) if status.success());
+            if failed {
+                // What was typed when it was interrupted stands on the line.
+                output::note("");
+            }
             if after == After::Wait || failed {
                 output::note("enter goes back to the overview");
                 let mut line = String::new();
