@@ -55,14 +55,21 @@ impl Stage {
         stdout(&output)
     }
 
-    /// Opens a screen at minute 20, presses keys until each shows what is expected, and leaves.
+    /// Opens a screen at minute 20, presses each key until it shows what is expected, and leaves.
     fn screen(&self, arguments: &str, first: &str, keys: &[(&str, &str)]) {
         let mut command = self.workspace.command(arguments);
         command.env("FLIPSIDE_NOW", "2026-02-03T04:20:00Z");
         let mut pty = Pty::start(&command, 80, 24);
         pty.wait_for(first);
         for (key, expected) in keys {
-            pty.keys(key);
+            // A page may be further away than the next one.
+            for _ in 0..4 {
+                let before = pty.screen();
+                pty.keys(key);
+                if pty.wait_until("another screen", |screen| screen != before).contains(expected) {
+                    break;
+                }
+            }
             pty.wait_for(expected);
         }
         for _ in 0..3 {
@@ -143,7 +150,7 @@ fn whoever_sees_a_list_is_exposed_to_all_that_is_on_it() {
         }),
         ("the page of differences", |stage, _| {
             let browse = "score --browse --reviewer ada";
-            stage.screen(browse, "Score at", &[("\t", "categor"), ("\t", "only found by")]);
+            stage.screen(browse, "Score at", &[("\t", "only found by")]);
         }),
         ("the curves", |stage, _| {
             stage.screen("score --browse --reviewer ada", "Score at", &[("t", "Threshold 0.4")]);
@@ -168,7 +175,7 @@ fn whoever_sees_none_of_it_is_not_exposed() {
         ("numbers over all pictures", |stage, _| {
             let agreement = stage.workspace.run("agreement");
             assert_eq!(agreement.status.code(), Some(1), "nobody to compare with yet");
-            stage.screen("score --browse --reviewer ada", "Score at", &[("\t", "categor")]);
+            stage.screen("score --browse --reviewer ada", "Score at", &[("\t", "> categories")]);
         }),
     ];
     for (way, look) in ways {

@@ -18,6 +18,9 @@ use crate::store::file;
 use crate::store::fixtures::FixtureSet;
 use crate::store::workspace::Workspace;
 
+/// Faults of a table that are named; a person mends one kind at a time.
+const SHOWN_FAULTS: usize = 5;
+
 /// Agreement, written.
 #[derive(Debug, Clone)]
 pub struct AgreementAnswer {
@@ -101,7 +104,11 @@ pub fn import_labels(
         now: clock.stamp(),
     };
     let files = read(&bytes, &target).map_err(|faults| {
-        let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        let mut lines: Vec<String> =
+            faults.iter().take(SHOWN_FAULTS).map(ToString::to_string).collect();
+        if faults.len() > SHOWN_FAULTS {
+            lines.push("and more".to_owned());
+        }
         anyhow::anyhow!("{shown}: nothing was taken over: {}", lines.join("; "))
     })?;
     let folder = workspace.labels_dir();
@@ -118,7 +125,8 @@ pub fn import_labels(
     for file in &files {
         let path = file.create_in(&folder)?;
         let name = path.file_name().map(escape_os).unwrap_or_default();
-        written.push(format!("labels/{name}: {} labels", file.labels.len()));
+        let (labels, skipped) = (file.labels.len(), file.skipped.len());
+        written.push(format!("labels/{name}: {labels} labels, {skipped} skipped"));
     }
     Ok(written)
 }
