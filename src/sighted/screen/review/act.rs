@@ -246,8 +246,7 @@ impl ReviewScreen {
             self.say(Role::Faint, text);
             return Vec::new();
         };
-        let (did, other) =
-            if is_undo { ("undid", "U does it again") } else { ("did again", "u undoes it") };
+        let (did, other) = if is_undo { ("undid", "U redoes") } else { ("did again", "u undoes") };
         self.say(Role::Good, format!("{did}: {} ({other})", reverted.says));
         if let Some((_, advance)) = &mut self.saving {
             *advance = false;
