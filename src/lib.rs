@@ -21,3 +21,7 @@ pub mod sighted;
 pub mod stats;
 pub mod store;
 pub mod tui;
+
+#[cfg(test)]
+#[path = "../tests/support/shared_dir.rs"]
+mod shared_dir;

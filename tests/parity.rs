@@ -10,7 +10,8 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use common::{flipside, run, shared_dir};
+use common::shared::shared_dir;
+use common::{flipside, run};
 use serde_json::{Value, json};
 
 fn read(path: &Path) -> Value {

@@ -2,22 +2,14 @@
 
 #![allow(clippy::expect_used, reason = "a test stops at the first thing that is not as it must be")]
 
+#[path = "support/shared_dir.rs"]
+mod shared_dir;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-/// The folder of data shared between worktrees; a build server must have it.
-fn shared_dir() -> Option<PathBuf> {
-    let folder = std::env::var_os("FLIPSIDE_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let found = folder.is_dir();
-    assert!(
-        found || std::env::var("CI").as_deref() != Ok("true"),
-        "{} is missing",
-        folder.display()
-    );
-    found.then_some(folder)
-}
+use shared_dir::shared_dir;
 
 fn flipside(words: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_flipside"));

@@ -1,24 +1,10 @@
 //! Agreement with values made by independent implementations, which lie beside the repository.
 
-use std::path::PathBuf;
-
 use super::agreement::{Answer, cohen_kappa, gwet_ac1, nominal_alpha, units};
 use super::exact::fisher;
 use super::paired::mcnemar_exact;
 use super::proportion::{Interval, clopper_pearson, wilson};
-
-/// The folder of shared reference values; a missing one fails in continuous integration only.
-fn shared_dir() -> Option<PathBuf> {
-    let folder = std::env::var_os("FLIPSIDE_SHARED")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let found = folder.join("golden/statistics.json").is_file();
-    assert!(
-        found || std::env::var("CI").as_deref() != Ok("true"),
-        "no reference values in {}",
-        folder.display()
-    );
-    found.then_some(folder)
-}
+use crate::shared_dir::shared_dir;
 
 #[derive(serde::Deserialize)]
 struct Golden {

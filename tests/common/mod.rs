@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+#[path = "../support/shared_dir.rs"]
+pub(crate) mod shared;
+
 /// The runtime library, installed if it is missing.
 pub(crate) fn runtime_library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
@@ -16,19 +19,6 @@ pub(crate) fn runtime_library() -> &'static Path {
         flipside::sighted::entry::runtime::ensure_runtime(named.as_deref(), &|_| {})
             .expect("ONNX Runtime is there or can be installed")
     })
-}
-
-/// The folder of data shared between worktrees; a build server must have it.
-pub(crate) fn shared_dir() -> Option<PathBuf> {
-    let folder = std::env::var_os("FLIPSIDE_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let found = folder.is_dir();
-    assert!(
-        found || std::env::var("CI").as_deref() != Ok("true"),
-        "{} is missing",
-        folder.display()
-    );
-    found.then_some(folder)
 }
 
 /// The program with a home, a clock and a folder of its own.

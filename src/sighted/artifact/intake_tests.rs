@@ -10,8 +10,9 @@ use super::onnx::{
     Attribute, Entry, Function, Graph, Model, Node, OperatorSet, SparseTensor, Tensor, Training,
 };
 use super::slots::SlotFill;
-use super::testing::{detector, encoded, node, shared_dir, value, weights};
+use super::testing::{detector, encoded, node, value, weights};
 use crate::domain::digest::ArtifactHash;
+use crate::shared_dir::shared_dir;
 
 fn refusal(bytes: Vec<u8>) -> Option<Refusal> {
     match Artifact::from_bytes(Path::new("m.onnx"), bytes) {

@@ -98,15 +98,3 @@ pub(super) fn encoded(model: &Model) -> Vec<u8> {
 pub(in crate::sighted) fn detector_bytes(columns: i64) -> Vec<u8> {
     encoded(&detector(columns))
 }
-
-/// The folder of shared test data, when it is there. Continuous integration must have it.
-pub(super) fn shared_dir() -> Option<std::path::PathBuf> {
-    let named = std::env::var_os("FLIPSIDE_SHARED").map(std::path::PathBuf::from);
-    let folder =
-        named.unwrap_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"));
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "no shared test data");
-    None
-}

@@ -2,24 +2,12 @@
 //! counts and kinds, image by image.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use super::report::{DetectionRow, ItemKind, SetRow, SideFound, Sides};
 use super::slot_match::{SetMatch, match_sets};
 use super::sweep::Sweep;
 use crate::domain::canonical::Json;
-
-/// The folder of reference data. Absent outside of the project's own machines, but never there.
-pub(super) fn shared_dir() -> Option<PathBuf> {
-    let named = std::env::var_os("FLIPSIDE_SHARED").map(PathBuf::from);
-    let folder =
-        named.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"));
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is missing", folder.display());
-    None
-}
+use crate::shared_dir::shared_dir;
 
 const GOLDEN: [&str; 5] = [
     "demo-fp32-vs-fp16",

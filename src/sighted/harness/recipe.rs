@@ -181,12 +181,12 @@ impl Recipe {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
 
     use rayon::prelude::*;
 
     use super::*;
     use crate::media::decode::decode_for_model;
+    use crate::shared_dir::shared_dir;
 
     const MEAN: [f64; 3] = [0.485, 0.456, 0.406];
     const STD: [f64; 3] = [0.229, 0.224, 0.225];
@@ -230,18 +230,6 @@ mod tests {
 
     const PINNED_BITS: [u32; 6] =
         [0xc007_8bbd, 0x400d_bcf8, 0xc001_2a4f, 0x401a_4ee0, 0xbfe2_81cc, 0x4028_f5c3];
-
-    fn shared_dir() -> Option<PathBuf> {
-        let place = std::env::var_os("FLIPSIDE_SHARED").map_or_else(
-            || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"),
-            PathBuf::from,
-        );
-        if place.is_dir() {
-            return Some(place);
-        }
-        assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "no shared test data");
-        None
-    }
 
     /// Pictures of a golden report, and of those the ones whose tensor has another hash.
     fn compare(report: &str, folder: &str) -> Option<(usize, Vec<String>)> {

@@ -10,10 +10,11 @@ use super::refusal::Refusal;
 use super::registry::{FileBytes, INDEX_NAME, Registry, RegistryFault, Stored};
 use super::release::{NewRecord, ReleaseRecord, Role};
 use super::testing::{
-    CANDIDATE, IDENTITY, REFERENCE, new_record, record, report, shared_dir, tree, with, without,
+    CANDIDATE, IDENTITY, REFERENCE, new_record, record, report, tree, with, without,
 };
 use crate::domain::canonical::Json;
 use crate::domain::digest::{ContentHash, ReportHash};
+use crate::shared_dir::shared_dir;
 use crate::store::atomic;
 
 #[test]

@@ -108,22 +108,6 @@ pub(in crate::sighted) fn record() -> ReleaseRecord {
     ReleaseRecord::assemble(new_record()).expect("a good record")
 }
 
-/// The folder of data shared between worktrees; a test that needs it fails without it on a build server
-/// and has nothing to do elsewhere.
-pub(in crate::sighted) fn shared_dir() -> Option<std::path::PathBuf> {
-    let folder = std::env::var_os("FLIPSIDE_SHARED").map_or_else(
-        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"),
-        std::path::PathBuf::from,
-    );
-    let found = folder.is_dir();
-    assert!(
-        found || std::env::var("CI").as_deref() != Ok("true"),
-        "{} is missing",
-        folder.display()
-    );
-    found.then_some(folder)
-}
-
 /// A workspace on disk with everything a sign-off names, and a score that is a function of its inputs.
 pub(in crate::sighted) struct World {
     folder: tempfile::TempDir,

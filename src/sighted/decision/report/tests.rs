@@ -13,8 +13,8 @@ use super::write::to_bytes;
 use super::*;
 use crate::domain::canonical::Json;
 use crate::domain::digest::{ContentHash, ManifestHash};
+use crate::shared_dir::shared_dir;
 use crate::sighted::decision::fold::FixtureFold;
-use crate::sighted::decision::golden::shared_dir;
 use crate::sighted::decision::testing::*;
 
 #[test]
