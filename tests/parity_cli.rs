@@ -547,4 +547,17 @@ fn reports_do_not_depend_on_where_outputs_came_from() {
     assert_eq!(ws.report("two.json")["latencyMs"]["a"]["n"], json!(0), "remembered");
     assert_eq!(ws.timeless("one.json"), ws.timeless("two.json"));
     assert_eq!(ws.timeless("one.json"), ws.timeless("three.json"));
+    // Another candidate finds the pictures squashed, and the report is the one without any memory.
+    #[expect(clippy::disallowed_methods, reason = "a test's own file")]
+    let kept = rusqlite::Connection::open(ws.path("sessions/outputs.db")).expect("opened");
+    let pictures = kept.query_row("SELECT count(*) FROM picture", [], |row| row.get::<_, i64>(0));
+    assert_eq!(pictures, Ok(6));
+    ws.write("c.onnx", &Tiny::new(4).shifted(0.1).bytes());
+    for (words, name) in [(&[][..], "four.json"), (&["--no-cache"], "five.json")] {
+        let words = [words, &["--report", name, "--noise-all", "--candidate", "c.onnx"]].concat();
+        let (code, _, stderr) = ws.parity(&words);
+        assert_eq!(code, 0, "{stderr}");
+    }
+    assert_eq!(ws.report("four.json")["latencyMs"]["a"]["n"], json!(0), "remembered");
+    assert_eq!(ws.timeless("four.json"), ws.timeless("five.json"));
 }

@@ -9,7 +9,7 @@ use super::parity::NOISE_FIXTURES;
 use crate::domain::manifest::Manifest;
 use crate::sighted::artifact::intake::Artifact;
 use crate::sighted::artifact::sidecar::Sidecar;
-use crate::sighted::harness::prepare::{Line, Prepared, Tensor, prepare};
+use crate::sighted::harness::prepare::{Line, Preparation, Prepared, Tensor};
 use crate::sighted::harness::recipe::{InputTensor, Recipe};
 use crate::sighted::harness::runner::{OnnxRunner, Runner as _};
 use crate::sighted::harness::runtime_library::{ManagedFolder, load, locate};
@@ -46,7 +46,7 @@ impl BareRuns {
             .zip(manifest.entries)
             .filter_map(|(position, entry)| {
                 let line = Line { position, written: entry.written, path: entry.path };
-                match prepare(&line, &recipe, &|_, _| None) {
+                match Preparation::anew(&recipe).prepare(&line) {
                     Prepared::Ready { tensor: Tensor::Made(input), .. } => Some(input),
                     _ => None,
                 }

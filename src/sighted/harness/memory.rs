@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::runner::Outputs;
 use crate::domain::digest::{ArtifactHash, FixtureId, TensorHash};
+use crate::media::pixels::RgbImage;
 
 /// Which run of an artifact on a fixture: the reference is run again for the noise floor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +29,13 @@ pub(in crate::sighted) struct RunKey {
 /// Which runs are remembered, and the tensor each had. Shared by the threads that prepare pictures.
 pub(in crate::sighted) type Known = HashMap<RunKey, TensorHash>;
 
+/// Gives what earlier runs squashed pictures to, to the threads that prepare them.
+pub(in crate::sighted) trait Pictures: Sync {
+    /// The bytes of the squashed picture, row after row, and the hash of the tensor made of it then. The
+    /// asker makes the tensor again, so that damage shows.
+    fn squashed(&self, fixture: FixtureId) -> Option<(Vec<u8>, TensorHash)>;
+}
+
 /// Gives outputs of earlier runs.
 pub(in crate::sighted) trait Recall: Send {
     /// The outputs of a run, unless they are gone or damaged.
@@ -36,18 +44,25 @@ pub(in crate::sighted) trait Recall: Send {
 
 /// Keeps outputs for later runs.
 pub(in crate::sighted) trait Keep: Send {
-    /// Keeps all runs on one fixture, or none of them.
+    /// Keeps all runs on one fixture, and what its picture was squashed to when that is new, or nothing.
     ///
     /// # Errors
     /// What went wrong, escaped; nothing was kept then.
-    fn keep(&mut self, tensor: TensorHash, runs: &[(RunKey, &Outputs)]) -> Result<(), String>;
+    fn keep(
+        &mut self,
+        tensor: TensorHash,
+        runs: &[(RunKey, &Outputs)],
+        squashed: Option<(FixtureId, &RgbImage)>,
+    ) -> Result<(), String>;
 }
 
-/// The three together.
+/// All of it together.
 pub(in crate::sighted) struct Memory {
     /// Which runs are there.
     pub known: Known,
-    /// Reads them.
+    /// Reads squashed pictures.
+    pub pictures: Box<dyn Pictures>,
+    /// Reads runs.
     pub recall: Box<dyn Recall>,
     /// Adds to them.
     pub keep: Box<dyn Keep>,
@@ -56,11 +71,23 @@ pub(in crate::sighted) struct Memory {
 impl Memory {
     /// Remembers nothing and keeps nothing.
     pub(in crate::sighted) fn none() -> Self {
-        Self { known: Known::new(), recall: Box::new(Nothing), keep: Box::new(Nothing) }
+        Self {
+            known: Known::new(),
+            pictures: Box::new(Nothing),
+            recall: Box::new(Nothing),
+            keep: Box::new(Nothing),
+        }
     }
 }
 
-struct Nothing;
+/// Remembers nothing.
+pub(in crate::sighted) struct Nothing;
+
+impl Pictures for Nothing {
+    fn squashed(&self, _fixture: FixtureId) -> Option<(Vec<u8>, TensorHash)> {
+        None
+    }
+}
 
 impl Recall for Nothing {
     fn outputs(&mut self, _key: &RunKey) -> Option<Outputs> {
@@ -69,7 +96,12 @@ impl Recall for Nothing {
 }
 
 impl Keep for Nothing {
-    fn keep(&mut self, _tensor: TensorHash, _runs: &[(RunKey, &Outputs)]) -> Result<(), String> {
+    fn keep(
+        &mut self,
+        _tensor: TensorHash,
+        _runs: &[(RunKey, &Outputs)],
+        _squashed: Option<(FixtureId, &RgbImage)>,
+    ) -> Result<(), String> {
         Ok(())
     }
 }

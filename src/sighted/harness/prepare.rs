@@ -7,10 +7,12 @@ use std::thread::Scope;
 
 use crossbeam_channel::{Receiver, bounded};
 
+use super::memory::{Nothing, Pictures};
 use super::recipe::{InputTensor, Recipe};
 use crate::domain::digest::{FixtureId, TensorHash};
 use crate::media::decode::decode_for_model;
 use crate::media::limits::LIMITS;
+use crate::media::pixels::RgbImage;
 use crate::store::file;
 
 /// One line of the manifest that is to be compared.
@@ -33,6 +35,8 @@ pub(in crate::sighted) enum Prepared {
         id: FixtureId,
         /// Its tensor, or only its hash when no side needs to run.
         tensor: Tensor,
+        /// What the picture was squashed to, unless that is remembered.
+        squashed: Option<RgbImage>,
     },
     /// It cannot, and why. The reason may hold a library's words: escape before showing.
     LeftOut {
@@ -62,29 +66,56 @@ impl Tensor {
     }
 }
 
-/// Reads, hashes and decodes one picture. The file is read once: the bytes that name the fixture are
-/// the bytes that are decoded. `known` says for which fixtures no tensor is needed.
-pub(in crate::sighted) fn prepare(
-    line: &Line,
-    recipe: &Recipe,
-    known: &dyn Fn(&Line, FixtureId) -> Option<TensorHash>,
-) -> Prepared {
-    let bytes = match file::read(&line.path, LIMITS.file_bytes) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            return Prepared::LeftOut { id: None, reason: format!("cannot be read: {error}") };
-        }
-    };
-    let id = FixtureId::of(&bytes);
-    if let Some(hash) = known(line, id) {
-        return Prepared::Ready { id, tensor: Tensor::Known(hash) };
+/// How lines are prepared.
+#[derive(Clone, Copy)]
+pub(in crate::sighted) struct Preparation<'a> {
+    /// How a picture becomes a tensor.
+    pub recipe: &'a Recipe,
+    /// Says for which fixtures no tensor is needed, and the hash of the one they had.
+    pub known: &'a (dyn Fn(&Line, FixtureId) -> Option<TensorHash> + Sync),
+    /// Says what pictures were squashed to before.
+    pub pictures: &'a dyn Pictures,
+}
+
+impl<'a> Preparation<'a> {
+    /// Every picture is decoded.
+    pub(in crate::sighted) fn anew(recipe: &'a Recipe) -> Self {
+        Self { recipe, known: &|_, _| None, pictures: &Nothing }
     }
-    match decode_for_model(&bytes) {
-        Ok(decoded) => {
-            drop(bytes);
-            Prepared::Ready { id, tensor: Tensor::Made(recipe.tensor(&decoded.picture)) }
+
+    /// Reads, hashes and decodes one picture. The file is read once: the bytes that name the fixture are
+    /// the bytes that are decoded.
+    pub(in crate::sighted) fn prepare(&self, line: &Line) -> Prepared {
+        let bytes = match file::read(&line.path, LIMITS.file_bytes) {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                return Prepared::LeftOut { id: None, reason: format!("cannot be read: {error}") };
+            }
+        };
+        let id = FixtureId::of(&bytes);
+        if let Some(hash) = (self.known)(line, id) {
+            return Prepared::Ready { id, tensor: Tensor::Known(hash), squashed: None };
         }
-        Err(error) => Prepared::LeftOut { id: Some(id), reason: error.to_string() },
+        if let Some(tensor) = self.remembered(id) {
+            return Prepared::Ready { id, tensor: Tensor::Made(tensor), squashed: None };
+        }
+        match decode_for_model(&bytes) {
+            Ok(decoded) => {
+                drop(bytes);
+                let squashed = self.recipe.what_the_model_saw(&decoded.picture);
+                drop(decoded);
+                let tensor = Tensor::Made(self.recipe.tensor(&squashed));
+                Prepared::Ready { id, tensor, squashed: Some(squashed) }
+            }
+            Err(error) => Prepared::LeftOut { id: Some(id), reason: error.to_string() },
+        }
+    }
+
+    /// The tensor of a squashed picture that is remembered, if it is the one it made then.
+    fn remembered(&self, id: FixtureId) -> Option<InputTensor> {
+        let (bytes, hash) = self.pictures.squashed(id)?;
+        let squashed = RgbImage::new(self.recipe.width(), self.recipe.height(), bytes).ok()?;
+        Some(self.recipe.tensor(&squashed)).filter(|tensor| tensor.hash == hash)
     }
 }
 
@@ -93,8 +124,7 @@ pub(in crate::sighted) fn prepare(
 pub(in crate::sighted) fn prepare_ahead<'scope, 'env: 'scope>(
     scope: &'scope Scope<'scope, 'env>,
     lines: &'env [Line],
-    recipe: &'env Recipe,
-    known: &'env (dyn Fn(&Line, FixtureId) -> Option<TensorHash> + Sync),
+    preparation: Preparation<'env>,
     workers: usize,
     stop: &'env AtomicBool,
 ) -> Receiver<Receiver<Prepared>> {
@@ -107,7 +137,7 @@ pub(in crate::sighted) fn prepare_ahead<'scope, 'env: 'scope>(
         scope.spawn(move || {
             for (line, answer) in jobs {
                 // The reader may have stopped; then nobody wants the answer.
-                let _ = answer.send(prepare(line, recipe, known));
+                let _ = answer.send(preparation.prepare(line));
             }
         });
     }
@@ -150,13 +180,12 @@ mod tests {
     #[test]
     fn what_cannot_be_decoded_is_left_out_with_its_reason() {
         let folder = tempfile::tempdir().expect("temporary folder");
-        let nothing = |_: &Line, _: FixtureId| None;
         let reason = |name: &str, bytes: Option<&[u8]>| {
             let path = folder.path().join(name);
             if let Some(bytes) = bytes {
                 atomic::write(&path, bytes).expect("written");
             }
-            match prepare(&line(path), &recipe(), &nothing) {
+            match Preparation::anew(&recipe()).prepare(&line(path)) {
                 Prepared::LeftOut { id, reason } => (id.is_some(), reason),
                 other => panic!("{other:?}"),
             }
@@ -173,7 +202,7 @@ mod tests {
         assert!(reason("folder.png", None).1.contains("found a folder"));
         let path = folder.path().join("good.png");
         atomic::write(&path, &whole).expect("written");
-        let good = prepare(&line(path), &recipe(), &nothing);
+        let good = Preparation::anew(&recipe()).prepare(&line(path));
         assert!(matches!(good, Prepared::Ready { tensor: Tensor::Made(_), .. }), "{good:?}");
     }
 
@@ -186,9 +215,51 @@ mod tests {
         let hash = TensorHash::of(b"t");
         let known =
             |_: &Line, id: FixtureId| (id == FixtureId::of(b"not a picture")).then_some(hash);
-        let prepared = prepare(&line(path), &recipe(), &known);
+        let recipe = recipe();
+        let prepared =
+            Preparation { known: &known, ..Preparation::anew(&recipe) }.prepare(&line(path));
         let id = FixtureId::of(b"not a picture");
-        assert_eq!(prepared, Prepared::Ready { id, tensor: Tensor::Known(hash) });
+        let tensor = Tensor::Known(hash);
+        assert_eq!(prepared, Prepared::Ready { id, tensor, squashed: None });
+    }
+
+    /// Remembers one squashed picture, whatever is asked for.
+    struct One(Vec<u8>, TensorHash);
+
+    impl Pictures for One {
+        fn squashed(&self, _fixture: FixtureId) -> Option<(Vec<u8>, TensorHash)> {
+            Some((self.0.clone(), self.1))
+        }
+    }
+
+    #[test]
+    fn a_remembered_picture_is_not_decoded_and_a_damaged_one_is() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let path = folder.path().join("a.png");
+        atomic::write(&path, &picture(9)).expect("written");
+        let (line, recipe) = (line(path), recipe());
+        let Prepared::Ready { tensor: Tensor::Made(tensor), squashed: Some(squashed), .. } =
+            Preparation::anew(&recipe).prepare(&line)
+        else {
+            panic!("a good picture")
+        };
+        let with = |bytes: Vec<u8>| {
+            let pictures = One(bytes, tensor.hash);
+            match (Preparation { pictures: &pictures, ..Preparation::anew(&recipe) }).prepare(&line)
+            {
+                Prepared::Ready { tensor: Tensor::Made(made), squashed, .. } => {
+                    assert_eq!(made, tensor);
+                    squashed.is_some()
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        let bytes = squashed.rgb().to_vec();
+        assert!(!with(bytes.clone()), "taken as it is");
+        let mut damaged = bytes.clone();
+        damaged[5] ^= 1;
+        assert!(with(damaged), "decoded again");
+        assert!(with(bytes[1..].to_vec()), "too short: decoded again");
     }
 
     #[test]
@@ -202,11 +273,11 @@ mod tests {
             })
             .collect();
         let (recipe, stop) = (recipe(), AtomicBool::new(false));
-        let known = |_: &Line, _: FixtureId| None;
-        let expected: Vec<_> = lines.iter().map(|line| prepare(line, &recipe, &known)).collect();
+        let preparation = Preparation::anew(&recipe);
+        let expected: Vec<_> = lines.iter().map(|line| preparation.prepare(line)).collect();
         for workers in [1, 4] {
             let made: Vec<Prepared> = std::thread::scope(|scope| {
-                prepare_ahead(scope, &lines, &recipe, &known, workers, &stop)
+                prepare_ahead(scope, &lines, preparation, workers, &stop)
                     .iter()
                     .map(|result| result.recv().expect("an answer"))
                     .collect()
@@ -214,13 +285,13 @@ mod tests {
             assert_eq!(made, expected);
             // Leaving early ends every thread, or this scope would not close.
             std::thread::scope(|scope| {
-                let ordered = prepare_ahead(scope, &lines, &recipe, &known, workers, &stop);
+                let ordered = prepare_ahead(scope, &lines, preparation, workers, &stop);
                 assert!(ordered.recv().is_ok());
             });
         }
         stop.store(true, Ordering::Relaxed);
         let made = std::thread::scope(|scope| {
-            prepare_ahead(scope, &lines, &recipe, &known, 2, &stop).iter().count()
+            prepare_ahead(scope, &lines, preparation, 2, &stop).iter().count()
         });
         assert_eq!(made, 0);
     }

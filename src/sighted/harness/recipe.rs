@@ -163,9 +163,8 @@ impl Recipe {
         resize(picture, self.width, self.height, Kernel::Lanczos3)
     }
 
-    /// The input tensor of a decoded picture.
-    pub(in crate::sighted) fn tensor(&self, picture: &RgbImage) -> InputTensor {
-        let squashed = self.what_the_model_saw(picture);
+    /// The input tensor of what the model gets to see, as [`Self::what_the_model_saw`] gives it.
+    pub(in crate::sighted) fn tensor(&self, squashed: &RgbImage) -> InputTensor {
         let pixels = squashed.rgb();
         let mut data: Vec<f32> = Vec::with_capacity(pixels.len());
         for (channel, levels) in self.levels.iter().enumerate() {
@@ -249,7 +248,8 @@ mod tests {
                 let expected = picture.get("tensorSha256").and_then(Json::as_str).expect("hash");
                 let bytes = std::fs::read(shared.join(folder).join(name)).expect("picture");
                 let decoded = decode_for_model(&bytes).expect("picture decodes");
-                let found = recipe.tensor(&decoded.picture).hash.to_hex();
+                let found =
+                    recipe.tensor(&recipe.what_the_model_saw(&decoded.picture)).hash.to_hex();
                 (found != expected).then(|| name.to_owned())
             })
             .collect();

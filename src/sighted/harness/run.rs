@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::memory::{Keep, Known, Memory, Recall, RunKey, Turn};
-use super::prepare::{Line, Prepared, Tensor, prepare, prepare_ahead};
+use super::prepare::{Line, Preparation, Prepared, Tensor, prepare_ahead};
 use super::recipe::{InputTensor, Recipe};
 use super::runner::{Outputs, Ran, Runner, RunnerError};
 use crate::domain::digest::{ArtifactHash, FixtureId, TensorHash};
 use crate::domain::escape::escape;
+use crate::media::pixels::RgbImage;
 use crate::sighted::decision::report::build::{BuildError, FixtureSeen, ReportBuilder};
 use crate::sighted::decision::report::{FixtureRow, Item, Sides};
 
@@ -198,14 +199,15 @@ pub(in crate::sighted) fn run(
     cancel: &AtomicBool,
     follow: &dyn Follow,
 ) -> Result<Finished, RunError> {
-    let Memory { known, recall, keep } = memory;
+    let Memory { known, pictures, recall, keep } = memory;
     let artifacts = Sides { a: sides.a.artifact, b: sides.b.artifact };
     let needs_no_tensor =
         |line: &Line, id: FixtureId| known_tensor(&known, artifacts, plan, line, id);
+    let preparation =
+        Preparation { recipe: plan.recipe, known: &needs_no_tensor, pictures: pictures.as_ref() };
     let stop = AtomicBool::new(false);
     let (mut running, folded) = std::thread::scope(|scope| {
-        let ordered =
-            prepare_ahead(scope, plan.lines, plan.recipe, &needs_no_tensor, plan.workers, &stop);
+        let ordered = prepare_ahead(scope, plan.lines, preparation, plan.workers, &stop);
         let (outcomes, received) = bounded(2);
         let stop = &stop;
         let folding = scope.spawn(move || {
@@ -267,6 +269,8 @@ struct Outcome<'a> {
 struct Compared {
     id: FixtureId,
     tensor: TensorHash,
+    /// Not remembered yet.
+    squashed: Option<RgbImage>,
     a: Taken,
     b: Taken,
     again: Option<Taken>,
@@ -301,10 +305,10 @@ impl<'run> Running<'run> {
             });
             let fixture = match prepared {
                 Prepared::LeftOut { id, reason } => Err((id, reason)),
-                Prepared::Ready { id, tensor } => match self.line(line, id, tensor) {
+                Prepared::Ready { id, tensor, squashed } => match self.line(line, id, tensor) {
                     Ok(compared) => {
                         self.sample.get_or_insert_with(|| line.clone());
-                        Ok(compared)
+                        Ok(Compared { squashed, ..compared })
                     }
                     // A fault on every fixture is a fault of the artifact; a later one is the fixture's.
                     Err(error) if self.sample.is_none() => return Err(error),
@@ -329,7 +333,7 @@ impl<'run> Running<'run> {
             true => Some(self.side(Side::Reference, Turn::Again, id, &mut input)?),
             false => None,
         };
-        Ok(Compared { id, tensor: input.hash, a, b, again })
+        Ok(Compared { id, tensor: input.hash, squashed: None, a, b, again })
     }
 
     /// Outputs of one side: remembered ones, else those of a run.
@@ -372,7 +376,7 @@ impl Input<'_> {
     fn tensor(&mut self) -> Result<&InputTensor, RunnerError> {
         let made = match self.made.take() {
             Some(made) => made,
-            None => match prepare(self.line, self.recipe, &|_, _| None) {
+            None => match Preparation::anew(self.recipe).prepare(self.line) {
                 Prepared::Ready { tensor: Tensor::Made(made), .. } if made.hash == self.hash => {
                     made
                 }
@@ -440,7 +444,7 @@ impl<'run> Folding<'run> {
     }
 
     fn compared(&mut self, line: &Line, compared: &Compared) -> Result<(), RunError> {
-        let Compared { id, tensor, a, b, again } = compared;
+        let Compared { id, tensor, a, b, again, .. } = compared;
         self.remember(compared);
         self.remembered += u64::from(!a.fresh && !b.fresh);
         let seen = FixtureSeen {
@@ -475,7 +479,8 @@ impl<'run> Folding<'run> {
             }
         }
         if !runs.is_empty() {
-            self.not_kept = self.keep.keep(compared.tensor, &runs).err();
+            let squashed = compared.squashed.as_ref().map(|squashed| (compared.id, squashed));
+            self.not_kept = self.keep.keep(compared.tensor, &runs, squashed).err();
         }
     }
 

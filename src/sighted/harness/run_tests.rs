@@ -9,7 +9,9 @@ use super::prepare::Line;
 use super::recipe::{InputTensor, Recipe};
 use super::run::{Finished, Lane, NoiseSample, RunError, RunPlan, RunProgress, Side, run};
 use super::runner::{Output, Outputs, RunnerError, Script, ScriptedRunner};
+use crate::domain::digest::FixtureId;
 use crate::domain::digest::{ArtifactHash, TensorHash};
+use crate::media::pixels::RgbImage;
 use crate::sighted::decision::report::build::{BuildError, ReportBuilder};
 use crate::sighted::decision::report::check::check;
 use crate::sighted::decision::report::{ParityReport, ShardEntry, Sides};
@@ -105,7 +107,8 @@ impl Shelf {
 
     fn memory(&self) -> Memory {
         let known: Known = self.lock().iter().map(|(key, (tensor, _))| (*key, *tensor)).collect();
-        Memory { known, recall: Box::new(self.clone()), keep: Box::new(self.clone()) }
+        let pictures = Box::new(super::memory::Nothing);
+        Memory { known, pictures, recall: Box::new(self.clone()), keep: Box::new(self.clone()) }
     }
 
     fn count(&self, artifact: &str, turn: Turn) -> usize {
@@ -121,7 +124,12 @@ impl Recall for Shelf {
 }
 
 impl Keep for Shelf {
-    fn keep(&mut self, tensor: TensorHash, runs: &[(RunKey, &Outputs)]) -> Result<(), String> {
+    fn keep(
+        &mut self,
+        tensor: TensorHash,
+        runs: &[(RunKey, &Outputs)],
+        _squashed: Option<(FixtureId, &RgbImage)>,
+    ) -> Result<(), String> {
         let mut shelf = self.lock();
         for (key, outputs) in runs {
             shelf.insert(*key, (tensor, (*outputs).clone()));
@@ -134,7 +142,12 @@ impl Keep for Shelf {
 struct Full;
 
 impl Keep for Full {
-    fn keep(&mut self, _tensor: TensorHash, _runs: &[(RunKey, &Outputs)]) -> Result<(), String> {
+    fn keep(
+        &mut self,
+        _tensor: TensorHash,
+        _runs: &[(RunKey, &Outputs)],
+        _squashed: Option<(FixtureId, &RgbImage)>,
+    ) -> Result<(), String> {
         Err("no room".to_owned())
     }
 }

@@ -1,23 +1,28 @@
-//! Raw outputs of earlier runs, by content: artifact, recipe, runtime with its options, fixture.
+//! Raw outputs of earlier runs, by content: artifact, recipe, runtime with its options, fixture; and what
+//! pictures were squashed to, by recipe and fixture.
 //!
-//! Because of this a second candidate does not run the reference again, and an interrupted run goes on.
-//! The file may be deleted at any time: it costs time, never a result. So its rows are not synced one by
+//! Because of this a second candidate neither runs the reference nor decodes a picture again, and an
+//! interrupted run goes on. The file may be deleted at any time: it costs time, never a result. So its rows are not synced one by
 //! one, and when it grows past its limit, the runs used longest ago go.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use crate::domain::digest::{ArtifactHash, FixtureId, RecipeHash, TensorHash, sha256};
 use crate::domain::escape::escape;
-use crate::sighted::harness::memory::{Keep, Known, Memory, Recall, RunKey, Turn};
+use crate::media::pixels::RgbImage;
+use crate::sighted::harness::memory::{Keep, Known, Memory, Pictures, Recall, RunKey, Turn};
 use crate::sighted::harness::runner::{Output, Outputs};
 use crate::store::sqlite::{Schema, SqliteError, immediate, open};
 
 const SCHEMA: Schema = Schema {
     application_id: 0x464C_4F55,
-    user_version: 1,
-    migrations: &["
+    user_version: 2,
+    migrations: &[
+        "
         CREATE TABLE run (
             id INTEGER PRIMARY KEY,
             artifact BLOB NOT NULL,
@@ -36,11 +41,25 @@ const SCHEMA: Schema = Schema {
             tensors BLOB NOT NULL,
             UNIQUE (run, fixture, turn)
         ) STRICT;
-    "],
+        ",
+        "
+        CREATE TABLE picture (
+            id INTEGER PRIMARY KEY,
+            recipe BLOB NOT NULL,
+            fixture BLOB NOT NULL,
+            tensor BLOB NOT NULL,
+            squashed BLOB NOT NULL,
+            UNIQUE (recipe, fixture)
+        ) STRICT;
+        ",
+    ],
 };
 
 /// The file is kept at most this large, in bytes.
 pub(in crate::sighted) const MAX_BYTES: u64 = 4 << 30;
+
+/// Squashed pictures take at most this part of the file: they save less time than outputs.
+const PICTURES_PART: u64 = 8;
 
 /// Most axes of a stored tensor; more would be nonsense.
 const MAX_AXES: usize = 16;
@@ -92,12 +111,64 @@ pub(in crate::sighted) fn open_memory(
     })
     .map_err(at)?;
     let known = known(&connection, &runs).map_err(at)?;
+    let recipe = circumstances.recipe;
+    let pictures = Squashed::open(open(path, &SCHEMA)?, recipe).map_err(at)?;
+    let pictures_left =
+        (max_bytes / PICTURES_PART).saturating_sub(picture_bytes(&connection).map_err(at)?);
     let reader = open(path, &SCHEMA)?;
     Ok(Memory {
         known,
+        pictures: Box::new(pictures),
         recall: Box::new(Reader { connection: reader, runs: runs.clone() }),
-        keep: Box::new(Writer { connection, runs, max_bytes }),
+        keep: Box::new(Writer { connection, runs, recipe, max_bytes, pictures_left }),
     })
+}
+
+/// Bytes that squashed pictures of all recipes take.
+fn picture_bytes(connection: &Connection) -> rusqlite::Result<u64> {
+    let sum = "SELECT coalesce(sum(length(squashed)), 0) FROM picture";
+    connection
+        .query_row(sum, [], |row| row.get::<_, i64>(0))
+        .map(|sum| u64::try_from(sum).unwrap_or(0))
+}
+
+/// Squashed pictures of one recipe.
+struct Squashed {
+    connection: Mutex<Connection>,
+    recipe: RecipeHash,
+    /// Which are there, so that the others are not asked for.
+    there: HashSet<FixtureId>,
+}
+
+impl Squashed {
+    fn open(connection: Connection, recipe: RecipeHash) -> rusqlite::Result<Self> {
+        let there = connection
+            .prepare("SELECT fixture FROM picture WHERE recipe = ?1")?
+            .query_map([recipe.as_bytes()], |row| row.get(0).map(FixtureId::from_bytes))?
+            .collect::<rusqlite::Result<_>>()?;
+        Ok(Self { connection: Mutex::new(connection), recipe, there })
+    }
+}
+
+impl Pictures for Squashed {
+    fn squashed(&self, fixture: FixtureId) -> Option<(Vec<u8>, TensorHash)> {
+        if !self.there.contains(&fixture) {
+            return None;
+        }
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statement = connection
+            .prepare_cached(
+                "SELECT squashed, tensor FROM picture WHERE recipe = ?1 AND fixture = ?2",
+            )
+            .ok()?;
+        let (bytes, tensor) = statement
+            .query_row(params![self.recipe.as_bytes(), fixture.as_bytes()], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
+            .optional()
+            .ok()??;
+        Some((bytes, TensorHash::from_bytes(tensor)))
+    }
 }
 
 type Runs = Vec<(ArtifactHash, i64)>;
@@ -159,17 +230,29 @@ impl Recall for Reader {
 struct Writer {
     connection: Connection,
     runs: Runs,
+    recipe: RecipeHash,
     max_bytes: u64,
+    /// How many bytes of squashed pictures may still be kept.
+    pictures_left: u64,
 }
 
 impl Keep for Writer {
-    fn keep(&mut self, tensor: TensorHash, outputs: &[(RunKey, &Outputs)]) -> Result<(), String> {
+    fn keep(
+        &mut self,
+        tensor: TensorHash,
+        outputs: &[(RunKey, &Outputs)],
+        squashed: Option<(FixtureId, &RgbImage)>,
+    ) -> Result<(), String> {
         let said = |error: rusqlite::Error| escape(&error.to_string()).into_owned();
         let encoded: Vec<(RunKey, Vec<u8>)> =
             outputs.iter().map(|(key, outputs)| (*key, encode(outputs))).collect();
         let size: u64 = encoded.iter().map(|(_, bytes)| bytes.len() as u64).sum();
         self.make_room(size)?;
-        let runs = &self.runs;
+        let squashed = match squashed {
+            Some((_, picture)) if !self.has_room_for(picture).map_err(said)? => None,
+            squashed => squashed,
+        };
+        let (runs, recipe) = (&self.runs, self.recipe);
         immediate(&mut self.connection, |transaction| {
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO output (run, fixture, turn, tensor, sha256, tensors)
@@ -187,6 +270,20 @@ impl Keep for Writer {
                     bytes
                 ])?;
             }
+            if let Some((fixture, picture)) = squashed {
+                transaction
+                    .prepare_cached(
+                        "INSERT INTO picture (recipe, fixture, tensor, squashed)
+                         VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET
+                         tensor = excluded.tensor, squashed = excluded.squashed",
+                    )?
+                    .execute(params![
+                        recipe.as_bytes(),
+                        fixture.as_bytes(),
+                        tensor.as_bytes(),
+                        picture.rgb()
+                    ])?;
+            }
             Ok(())
         })
         .map_err(said)
@@ -194,11 +291,34 @@ impl Keep for Writer {
 }
 
 impl Writer {
-    /// Lets the runs used longest ago go until there is room for `size` more bytes. Pages they leave are
+    /// Takes room for one more squashed picture, if need be that of other recipes. What this recipe has
+    /// stays: in a set that does not fit, letting the oldest go would let each go just before it is needed.
+    fn has_room_for(&mut self, picture: &RgbImage) -> rusqlite::Result<bool> {
+        let size = picture.rgb().len() as u64;
+        if size > self.pictures_left {
+            let others = "DELETE FROM picture WHERE recipe <> ?1";
+            if self.connection.execute(others, [self.recipe.as_bytes()])? > 0 {
+                let taken = picture_bytes(&self.connection)?;
+                self.pictures_left = (self.max_bytes / PICTURES_PART).saturating_sub(taken);
+            }
+        }
+        let fits = size <= self.pictures_left;
+        if fits {
+            self.pictures_left -= size;
+        }
+        Ok(fits)
+    }
+
+    /// Lets squashed pictures, and then the runs used longest ago, go until there is room for `size` more bytes. Pages they leave are
     /// used again, so the file itself stops growing.
     fn make_room(&mut self, size: u64) -> Result<(), String> {
         let said = |error: rusqlite::Error| escape(&error.to_string()).into_owned();
-        while self.used_bytes().map_err(said)? + size > self.max_bytes {
+        if self.is_full(size)?
+            && self.connection.execute("DELETE FROM picture", []).map_err(said)? > 0
+        {
+            self.pictures_left = 0;
+        }
+        while self.is_full(size)? {
             let mine: Vec<i64> = self.runs.iter().map(|(_, id)| *id).collect();
             let gone = immediate(&mut self.connection, |transaction| {
                 let oldest: Option<i64> = transaction
@@ -217,6 +337,12 @@ impl Writer {
             }
         }
         Ok(())
+    }
+
+    /// Whether `size` more bytes would be too many.
+    fn is_full(&self, size: u64) -> Result<bool, String> {
+        let used = self.used_bytes().map_err(|error| escape(&error.to_string()).into_owned())?;
+        Ok(used.saturating_add(size) > self.max_bytes)
     }
 
     fn used_bytes(&self) -> rusqlite::Result<u64> {
@@ -321,7 +447,7 @@ mod tests {
         let (first, again) = (key(b"a", 1, Turn::First), key(b"a", 1, Turn::Again));
         let mut one = memory(&path, &here());
         assert!(one.known.is_empty());
-        one.keep.keep(TENSOR, &[(first, &outputs(1)), (again, &outputs(2))]).expect("kept");
+        one.keep.keep(TENSOR, &[(first, &outputs(1)), (again, &outputs(2))], None).expect("kept");
         // What a run kept is there for the same run's reader too.
         assert!(one.recall.outputs(&first).is_some_and(|found| same(&found, &outputs(1))));
         drop(one);
@@ -336,7 +462,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().join("outputs.db");
         let key = key(b"a", 1, Turn::First);
-        memory(&path, &here()).keep.keep(TENSOR, &[(key, &outputs(1))]).expect("kept");
+        memory(&path, &here()).keep.keep(TENSOR, &[(key, &outputs(1))], None).expect("kept");
         for other in [
             Circumstances { recipe: RecipeHash::of(b"other"), ..here() },
             Circumstances { runtime: "two threads".to_owned(), ..here() },
@@ -352,13 +478,65 @@ mod tests {
         let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().join("outputs.db");
         let key = key(b"a", 1, Turn::First);
-        memory(&path, &here()).keep.keep(TENSOR, &[(key, &outputs(1))]).expect("kept");
+        memory(&path, &here()).keep.keep(TENSOR, &[(key, &outputs(1))], None).expect("kept");
         let connection = open(&path, &SCHEMA).expect("opened");
         let mut bytes = encode(&outputs(1));
         bytes[40] ^= 1;
         connection.execute("UPDATE output SET tensors = ?1", [bytes]).expect("flipped");
         drop(connection);
         assert_eq!(memory(&path, &here()).recall.outputs(&key), None);
+    }
+
+    #[test]
+    fn squashed_pictures_come_back_for_their_recipe_and_make_way_first() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let path = folder.path().join("outputs.db");
+        let picture = RgbImage::from_fn(100, 50, |x, y| [x as u8, y as u8, 7]);
+        let fixture = |number: u8| FixtureId::of(&[number]);
+        let artifacts = [ArtifactHash::of(b"a")];
+        let other = Circumstances { recipe: RecipeHash::of(b"other"), ..here() };
+        // Room for four such pictures.
+        let limit = 8 * 64_000;
+        let open =
+            |here: &Circumstances| open_memory(&path, here, &artifacts, limit).expect("opened");
+        let keep = |memory: &mut Memory, number: u8| {
+            memory.keep.keep(TENSOR, &[], Some((fixture(number), &picture))).expect("kept");
+        };
+        let there = |here: &Circumstances| -> Vec<u8> {
+            let memory = open(here);
+            (0..9).filter(|number| memory.pictures.squashed(fixture(*number)).is_some()).collect()
+        };
+        keep(&mut open(&other), 1);
+        assert_eq!((there(&here()), there(&other)), (vec![], vec![1]));
+        let mut memory = open(&here());
+        (2..6).for_each(|number| keep(&mut memory, number));
+        assert!(there(&other).is_empty(), "made way for those of this recipe");
+        keep(&mut memory, 6);
+        assert_eq!(
+            there(&here()),
+            [2, 3, 4, 5],
+            "what is there stays, what does not fit is not kept"
+        );
+        let found = open(&here()).pictures.squashed(fixture(2));
+        assert_eq!(found, Some((picture.rgb().to_vec(), TENSOR)));
+        // Outputs are worth more.
+        let values = vec![0.5; 108_000];
+        let large = Outputs(vec![Output { name: "x".to_owned(), shape: vec![108_000], values }]);
+        memory.keep.keep(TENSOR, &[(key(b"a", 2, Turn::First), &large)], None).expect("room");
+        keep(&mut memory, 7);
+        assert!(there(&here()).is_empty());
+    }
+
+    #[test]
+    fn a_file_of_before_squashed_pictures_keeps_its_outputs() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let path = folder.path().join("outputs.db");
+        let key = key(b"a", 1, Turn::First);
+        memory(&path, &here()).keep.keep(TENSOR, &[(key, &outputs(1))], None).expect("kept");
+        let connection = open(&path, &SCHEMA).expect("opened");
+        connection.execute_batch("DROP TABLE picture; PRAGMA user_version = 1").expect("as before");
+        drop(connection);
+        assert!(memory(&path, &here()).recall.outputs(&key).is_some());
     }
 
     #[test]
@@ -387,7 +565,7 @@ mod tests {
             let mut memory = open_memory(&path, &here(), &[hash], limit).expect("opened");
             (0..count)
                 .try_for_each(|index| {
-                    memory.keep.keep(TENSOR, &[(key(artifact, index, Turn::First), &large)])
+                    memory.keep.keep(TENSOR, &[(key(artifact, index, Turn::First), &large)], None)
                 })
                 .map(|()| memory.known.len())
         };

@@ -21,7 +21,7 @@ use crate::sighted::decision::report::read::{MAX_REPORT_BYTES, read};
 use crate::sighted::decision::report::write::to_bytes;
 use crate::sighted::decision::report::{ParityReport, Sides};
 use crate::sighted::harness::latency::{LatencyPlan, measure};
-use crate::sighted::harness::prepare::{Prepared, Tensor, prepare};
+use crate::sighted::harness::prepare::{Preparation, Prepared, Tensor};
 use crate::sighted::harness::run::{Finished, Lane, RunError, Side, run};
 use crate::sighted::harness::runtime_library::{ManagedFolder, load, locate};
 use crate::store::atomic;
@@ -222,7 +222,7 @@ fn report(
     mut notes: Vec<String>,
 ) -> anyhow::Result<ParityAnswer> {
     let latency = match (&finished.sample, question.latency) {
-        (Some(sample), true) => match prepare(sample, &setup.recipe, &|_, _| None) {
+        (Some(sample), true) => match Preparation::anew(&setup.recipe).prepare(sample) {
             Prepared::Ready { tensor: Tensor::Made(input), .. } => {
                 let sides = Sides { a: sides.a.runner()?, b: sides.b.runner()? };
                 measure(LatencyPlan::default(), sides, &input, cancel)?
