@@ -34,7 +34,10 @@ pub(in crate::sighted) const COLUMNS: [&str; 21] = [
 ];
 
 /// One row, one text per column.
-type Row = [String; COLUMNS.len()];
+type Row = Vec<String>;
+
+/// Columns, from `presence` to `skipped`, that an answer or the reason for none fills.
+const SAID: usize = 11;
 
 /// Between names of one cell.
 pub(in crate::sighted) const BETWEEN: &str = ";";
@@ -48,43 +51,22 @@ fn rows(files: &[Sealed], paths: &BTreeMap<FixtureId, String>) -> Vec<Row> {
     for sealed in files {
         let header = &sealed.file.header;
         let name = sealed.path.file_name().map(escape_os).unwrap_or_default();
-        let row = |fixture: FixtureId, pass: u8, said: [String; 11]| -> Row {
-            let [
-                presence,
-                present,
-                unsure,
-                confidence,
-                kind,
-                note,
-                at,
-                seconds,
-                exposed,
-                amended,
-                skipped,
-            ] = said;
-            [
+        let row = |fixture: FixtureId, pass: u8, said: [String; SAID]| -> Row {
+            let about = [
                 fixture.to_hex(),
                 paths.get(&fixture).cloned().unwrap_or_default(),
                 header.rater.to_string(),
                 header.shard.to_string(),
                 pass.to_string(),
-                presence,
-                present,
-                unsure,
-                confidence,
-                kind,
-                note,
-                at,
-                seconds,
-                exposed,
-                amended,
-                skipped,
+            ];
+            let from = [
                 header.blind.word().to_owned(),
                 header.confinement.word().to_owned(),
                 header.groups.join(BETWEEN),
                 header.manifest.to_hex(),
                 name.clone(),
-            ]
+            ];
+            about.into_iter().chain(said).chain(from).collect()
         };
         for line in &sealed.file.labels {
             let label = &line.label;
@@ -104,8 +86,8 @@ fn rows(files: &[Sealed], paths: &BTreeMap<FixtureId, String>) -> Vec<Row> {
             rows.push(row(line.fixture, line.pass, said));
         }
         for line in &sealed.file.skipped {
-            let mut said: [String; 11] = Default::default();
-            said[10].clone_from(&line.reason);
+            let mut said: [String; SAID] = Default::default();
+            said[SAID - 1].clone_from(&line.reason);
             rows.push(row(line.fixture, line.pass, said));
         }
     }
