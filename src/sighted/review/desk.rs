@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::material::{Material, ReviewItem};
 use super::queue::{Queue, title};
+use super::tally::Tally;
 use super::verdict::{
     Action, ActionId, Flag, ItemKey, Judgement, Ledger, LeftSide, ReviewEvent, Seen, Verdict,
 };
@@ -122,6 +123,12 @@ impl Desk {
     /// Whether sides are hidden.
     pub(in crate::sighted) fn hides_sides(&self) -> bool {
         self.hidden_sides
+    }
+
+    /// How the verdicts stand; `None` while that would tell which side is which.
+    pub(in crate::sighted) fn tally(&self) -> Option<Tally> {
+        let tally = Tally::of(&self.material, &self.ledger);
+        (!self.hidden_sides || tally.is_done()).then_some(tally)
     }
 
     /// Which side is shown as left for a fixture; `None` when sides are not hidden. A fair coin that the

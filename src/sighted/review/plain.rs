@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read as _, Write};
 use super::desk::Desk;
 use super::material::ReviewItem;
 use super::queue::Filter;
-use super::tally::{Tally, parity_warning};
+use super::tally::{HELD_BACK, Tally, parity_warning};
 use super::verdict::{LeftSide, ReviewEvent, Seen, Verdict, kind_word};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::label::NotPhotograph;
@@ -178,7 +178,8 @@ fn act(desk: &mut Desk, answer: &str, output: &mut impl Write) -> io::Result<Nex
             }
         }
         "tally" | "t" => {
-            writeln!(output, "{}", Tally::of(&desk.material, &desk.ledger).sentence())?;
+            let said = desk.tally().map_or_else(|| HELD_BACK.to_owned(), |tally| tally.sentence());
+            writeln!(output, "{said}")?;
             Next::Ask
         }
         "quit" | "q" => Next::End,
@@ -313,6 +314,18 @@ mod tests {
         assert_eq!(judged, 5);
         assert!(matches!(stored[0], ReviewEvent::Opened { .. }));
         assert!(matches!(stored[1], ReviewEvent::Exposed { .. }));
+    }
+
+    #[test]
+    fn hidden_sides_stay_hidden_in_tally_and_undo_until_all_is_decided() {
+        let (said, _) = play("1\nundo\nredo\ntally\nquit\n", true);
+        assert!(said.contains(HELD_BACK), "{said}");
+        assert!(said.contains("undid: left is right"), "{said}");
+        for told in ["reference right", "candidate right"] {
+            assert!(!said.contains(told), "{told}: {said}");
+        }
+        let (said, _) = play("1\n1\n1\n1\n1\n1\ntally\nquit\n", true);
+        assert!(said.contains("exact sign test"), "{said}");
     }
 
     #[test]

@@ -5,6 +5,10 @@ use super::verdict::{Ledger, Verdict};
 use crate::stats::estimate::p_text;
 use crate::stats::exact::sign_test;
 
+/// Said instead of counts by side, which would tell which side is which.
+pub(in crate::sighted) const HELD_BACK: &str =
+    "sides are hidden: the tally waits until every change has a verdict";
+
 /// Verdicts counted, moved slots apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(in crate::sighted) struct Tally {

@@ -110,7 +110,7 @@ impl ReviewScreen {
                 self.open_prompt(Prompt::Filter, text.as_deref())
             }
             Act::Tally => {
-                self.mode = Mode::Tally;
+                self.show_tally();
                 Vec::new()
             }
             Act::Copy => self.copy(),

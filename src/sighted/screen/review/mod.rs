@@ -35,6 +35,7 @@ use crate::sighted::review::desk::Desk;
 use crate::sighted::review::material::Material;
 use crate::sighted::review::queue::Filter;
 use crate::sighted::review::recorder::Reply;
+use crate::sighted::review::tally::HELD_BACK;
 use crate::sighted::review::verdict::ReviewEvent;
 use crate::sighted::runs::verdicts::{LoggedEvent, ledger_of};
 use crate::tui::keymap::{KeyMap, Modes};
@@ -372,9 +373,18 @@ impl ReviewScreen {
             (false, true) => {
                 self.say(Role::Faint, "everything found so far has a verdict; the run goes on");
             }
-            (false, false) => self.mode = Mode::Tally,
+            (false, false) => self.show_tally(),
         }
         self.arrive()
+    }
+
+    /// The tally, unless it would tell which side is which.
+    fn show_tally(&mut self) {
+        match self.desk.as_ref().map(Desk::tally) {
+            Some(Some(_)) => self.mode = Mode::Tally,
+            Some(None) => self.say(Role::Warning, HELD_BACK),
+            None => {}
+        }
     }
 }
 

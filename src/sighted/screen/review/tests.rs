@@ -429,7 +429,12 @@ fn hidden_sides_are_named_nowhere() {
     }
     assert!(sitting.text().contains("left"));
     sitting.keys("y");
-    assert!(sitting.text().contains("reference right"), "the tally says it");
+    assert!(sitting.text().contains("the tally waits"), "{}", sitting.text());
+    assert!(!sitting.text().contains("reference right"));
+    for _ in 0..material().items.len() {
+        sitting.keys("a");
+    }
+    assert!(sitting.text().contains("reference right"), "all is decided: the tally says it");
 }
 
 #[test]
