@@ -14,6 +14,9 @@ use flipside::domain::digest::{hex, sha256};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use serde_json::{Value, json};
 
+#[path = "support/sound_report.rs"]
+mod sound_report;
+
 const NOW: &str = "2026-05-06T07:08:09Z";
 
 fn put(root: &Path, path: &str, bytes: &[u8]) -> String {
@@ -24,48 +27,18 @@ fn put(root: &Path, path: &str, bytes: &[u8]) -> String {
 }
 
 /// A report of the peer's layout over one picture on which nothing differs.
-fn report(candidate: &str, manifest: &str) -> Value {
-    let rows: Vec<Value> = [0.25, 0.3, 0.4, 0.5, 0.6]
-        .iter()
-        .map(|threshold| {
-            json!({"threshold": threshold, "isRecommended": *threshold == 0.4, "detectionsA": 1,
-                "detectionsB": 1, "thresholdFlips": 0, "flipsAOnly": 0, "flipsBOnly": 0,
-                "classArgmaxFlips": 0, "imagesWithAnyFlip": 0, "imagesWhereTopKTruncationBinds": 0})
-        })
-        .collect();
-    let none = json!({"count": 0, "fraction": 0.0});
-    let exceedance: Vec<Value> = [1e-5, 1e-3, 1e-2]
-        .iter()
-        .map(|tolerance| {
-            json!({"atol": tolerance, "rtol": tolerance, "absOnly": none, "relOnly": none,
-                "combinedIsclose": none, "and": none, "or": none})
-        })
-        .collect();
-    let output = |name: &str, elements: u64| {
-        json!({"name": name, "elementsCompared": elements, "maxAbsDelta": 0.0, "meanAbsDelta": 0.0,
-            "medianAbsDelta": 0.0, "p95AbsDelta": 0.0, "p99AbsDelta": 0.0, "p999AbsDelta": 0.0,
-            "maxRelDelta": 0.0, "meanRelDelta": 0.0, "p99RelDelta": 0.0, "relFloor": 1e-6,
-            "relElementsCompared": elements, "relElementsSkippedBelowFloor": 0,
-            "perImageMaxAbsDelta": {"max": 0.0, "mean": 0.0, "min": 0.0}, "exceedance": exceedance})
+fn report(candidate: &str, manifest: &str, classes: &[&str]) -> Value {
+    let picture = sound_report::Seen {
+        path: "one.jpg".to_owned(),
+        sha256: "0".repeat(64),
+        class: 0,
+        a: 0.9,
+        b: 0.9,
     };
-    let times = json!({"p50": 1.0, "p95": 1.0, "n": 1});
-    json!({
-        "schemaVersion": 2, "generatedAt": "2026-05-01T00:00:00+00:00",
-        "artifacts": {"a": {"path": "a.onnx", "bytes": 1, "sha256": "a".repeat(64)},
-                      "b": {"path": "b.onnx", "bytes": 1, "sha256": candidate}},
-        "environment": {"platform": "Linux", "machine": "x86_64", "python": "3", "onnxruntime": "1.32.0",
-            "executionProviders": ["CPUExecutionProvider"], "note": ""},
-        "fixtures": {"count": 1, "inputShape": [1, 3, 320, 320], "manifest": "m.txt",
-            "manifestSha256": manifest, "resizeNote": "",
-            "normalization": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}},
-        "rawOutputs": [output("dets", 1200), output("labels", 13_200)],
-        "decode": {"confThresholdRecommended": 0.4, "maxDetections": 100, "classCount": 43,
-            "queriesPerImage": 300, "maxConfidenceDeltaAnyQuery": 0.0,
-            "meanPerImageMaxConfidenceDelta": 0.0, "maxBoxCoordDeltaAnyQuery": 0.0,
-            "byThreshold": rows},
-        "latencyMs": {"a": times, "b": times, "note": ""},
-        "perImage": [{"image": "one.jpg", "flips": {"0.25": 0, "0.3": 0, "0.4": 0, "0.5": 0, "0.6": 0}}],
-    })
+    let mut report = sound_report::report(&[picture], classes, manifest);
+    report["artifacts"]["b"]["sha256"] = json!(candidate);
+    report.as_object_mut().expect("an object").remove("flipside");
+    report
 }
 
 fn workspace(root: &Path) {
@@ -76,7 +49,15 @@ fn workspace(root: &Path) {
     put(root, "b.meta.json", &sidecar);
     put(root, "fixtures/one.jpg", b"a picture");
     let manifest = put(root, "fixtures/m.txt", b"one.jpg\n");
-    put(root, "sessions/reports/r.json", report(&candidate, &manifest).to_string().as_bytes());
+    let classes: Value = serde_json::from_slice(&sidecar).expect("JSON");
+    let classes: Vec<&str> = classes["classes"]
+        .as_array()
+        .expect("classes")
+        .iter()
+        .map(|name| name.as_str().expect("a name"))
+        .collect();
+    let report = report(&candidate, &manifest, &classes);
+    put(root, "sessions/reports/r.json", report.to_string().as_bytes());
     put(
         root,
         "flipside.toml",

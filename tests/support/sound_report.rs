@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+#[path = "report_frame.rs"]
+mod report_frame;
+
 /// One picture.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
@@ -117,58 +120,13 @@ pub(crate) fn report(seen: &[Seen], classes: &[&str], manifest_sha256: &str) -> 
             })
         })
         .collect();
-    let none = json!({"count": 0, "fraction": 0.0});
-    let times = json!({"p50": 1.0, "p95": 2.0, "n": 4});
-    json!({
-        "schemaVersion": 2,
-        "generatedAt": "2026-02-03T04:05:06+00:00",
-        "artifacts": {
-            "a": {"path": "models/reference.onnx", "bytes": 1200, "sha256": "a".repeat(64)},
-            "b": {"path": "models/candidate.int8.onnx", "bytes": 400, "sha256": "b".repeat(64)},
-        },
-        "environment": {
-            "platform": "Linux", "machine": "x86_64", "python": "flipside", "onnxruntime": "1.32.0",
-            "executionProviders": ["CPUExecutionProvider"], "note": "",
-        },
-        "fixtures": {
-            "count": seen.len(), "inputShape": [1, 3, 64, 64], "manifest": "manifest.txt",
-            "manifestSha256": manifest_sha256,
-            "normalization": {"mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]}, "resizeNote": "",
-        },
-        "rawOutputs": [{
-            "name": "dets", "elementsCompared": 1, "maxAbsDelta": 0.0, "meanAbsDelta": 0.0,
-            "medianAbsDelta": 0.0, "p95AbsDelta": 0.0, "p99AbsDelta": 0.0, "p999AbsDelta": 0.0,
-            "maxRelDelta": 0.0, "meanRelDelta": 0.0, "p99RelDelta": 0.0, "relFloor": 0.001,
-            "relElementsCompared": 1, "relElementsSkippedBelowFloor": 0,
-            "perImageMaxAbsDelta": {"max": 0.0, "mean": 0.0, "min": 0.0},
-            "exceedance": [{
-                "atol": 0.1, "rtol": 0.1, "absOnly": none, "relOnly": none,
-                "combinedIsclose": none, "and": none, "or": none,
-            }],
-        }],
-        "decode": {
-            "confThresholdRecommended": 0.4, "maxDetections": 100, "classCount": classes.len(),
-            "queriesPerImage": 300, "maxConfidenceDeltaAnyQuery": 0.5,
-            "meanPerImageMaxConfidenceDelta": 0.1, "maxBoxCoordDeltaAnyQuery": 0.1,
-            "byThreshold": THRESHOLDS.map(|threshold| at(threshold).slots()),
-        },
-        "latencyMs": {"a": times, "b": times, "note": ""},
-        "perImage": per_image,
-        "flipside": {
-            "schema": 1, "product": "flipside 0.1.0",
-            "recipe": {"name": "squash-lanczos3-pillow/1", "sha256": "d".repeat(64)},
-            "runtime": {
-                "name": "onnxruntime", "version": "1.32.0", "provider": "CPUExecutionProvider",
-                "intraOpThreads": 1, "optimisation": "all", "cpuFeatures": [],
-            },
-            "classes": classes, "detectionFloor": 0.2, "manifestCount": seen.len(),
-            "fixtures": fixtures, "nonFinite": {},
-            "setMatching": {
-                "iou": 0.5, "byThreshold": THRESHOLDS.map(|threshold| at(threshold).sets()),
-            },
-            "items": items,
-            "noiseFloor": {"fixtures": 1, "maxAbsDelta": {}, "thresholdFlips": 0, "classFlips": 0},
-            "shard": {"index": 1, "of": 1}, "quantiles": "exact",
-        },
+    report_frame::report(report_frame::Parts {
+        classes,
+        manifest_sha256,
+        slots: THRESHOLDS.map(|threshold| at(threshold).slots()).to_vec(),
+        sets: THRESHOLDS.map(|threshold| at(threshold).sets()).to_vec(),
+        fixtures,
+        items,
+        per_image,
     })
 }

@@ -70,6 +70,6 @@ dl{grid-template-columns:minmax(5rem,max-content) 1fr}
 .wide td,.wide td.t,.wide td:first-child{display:flex;justify-content:space-between;gap:1rem;padding:.1rem 0;border:0;text-align:right;white-space:normal;background:none}
 .wide td::before{content:attr(data-column);color:var(--dim);font-weight:400;text-align:left}
 }
-@media print{body{max-width:none;padding:0;font-size:10pt}.wide{overflow:visible}table{font-size:8.5pt}th,td{padding:.15rem .3rem;white-space:normal}th{min-width:0}td.w,td.t.w{min-width:0}.cards{grid-template-columns:repeat(3,1fr)}.card svg.crop{height:9rem}.bar,.band,tr.now td,th{print-color-adjust:exact;-webkit-print-color-adjust:exact}h2,h3{break-after:avoid}tr,svg,.card{break-inside:avoid}a{color:inherit}}
+@media print{.decision{break-inside:auto;box-decoration-break:clone;-webkit-box-decoration-break:clone}body{max-width:none;padding:0;font-size:10pt}.wide{overflow:visible}table{font-size:8.5pt}th,td{padding:.15rem .3rem;white-space:normal}th{min-width:0}td.w,td.t.w{min-width:0}.cards{grid-template-columns:repeat(3,1fr)}.card svg.crop{height:9rem}.bar,.band,tr.now td,th{print-color-adjust:exact;-webkit-print-color-adjust:exact}h2,h3{break-after:avoid}tr,svg,.card{break-inside:avoid}a{color:inherit}}
 @page{margin:15mm}
 ";
