@@ -193,9 +193,9 @@ impl Pty {
         self.seen.0.lock().expect("no panic").visible()
     }
 
-    /// Waits until the screen shows `text`.
+    /// Waits until the screen shows `text`, but for blanks at its end, which a line does not have.
     pub(crate) fn wait_for(&self, text: &str) -> String {
-        self.wait_until(&format!("{text:?}"), |screen| screen.contains(text))
+        self.wait_until(&format!("{text:?}"), |screen| screen.contains(text.trim_end()))
     }
 
     /// Waits until the screen is as wanted.
