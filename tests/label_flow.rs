@@ -262,7 +262,7 @@ fn refusals_say_what_was_expected() {
         ("label --rater ada --shard 1/3 --plain", "into 2 shards, --shard says 1/3"),
         ("label --rater Ada --shard 1/2 --plain", "expected a rater name"),
         ("label --rater ada --shard 3/2 --plain", "expected a shard as I/N"),
-        ("label --rater ada --shard 1/2 --plain --amend x", "is not sealed"),
+        ("label --rater ada --shard 1/2 --plain --amend x", "was never opened by ada"),
         ("seal --rater ada --shard 1/2", "was never opened by ada"),
         ("agreement", "no sealed label file"),
         ("labels", "no sealed label file"),
@@ -276,6 +276,24 @@ fn refusals_say_what_was_expected() {
     std::fs::remove_file(workspace.path("images/park 01.png")).expect("removed");
     let output = workspace.run("label --rater ada --shard 1/2 --plain");
     assert!(stderr(&output).contains("1 of 2 fixtures cannot be read"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_name_nobody_labelled_under_leaves_nothing_behind() {
+    let workspace = Workspace::new(2, 2, 0.0, 0.0);
+    let folder = workspace.path("sessions/labels");
+    let files = || std::fs::read_dir(&folder).map_or(0, Iterator::count);
+    for arguments in [
+        "seal --rater typo --shard 1/2",
+        "labels --rebuild typo",
+        "label --rater typo --shard 1/2 --plain --amend x",
+    ] {
+        let output = workspace.run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}: {}", stderr(&output));
+        assert_eq!(files(), 0, "{arguments}");
+    }
+    workspace.label("ada", "1/2", "n h\n");
+    assert!(files() > 0);
 }
 
 #[test]

@@ -536,6 +536,23 @@ fn doctor_says_what_is_there_and_what_is_missing() {
 }
 
 #[test]
+fn repeated_pictures_are_said_and_numbers_may_be_negative() {
+    let ws = Ws::new();
+    let (_, _, stderr) = ws.parity(&["--report", "once.json"]);
+    assert!(!stderr.contains("repeat"), "{stderr}");
+    ws.manifest(&["rgb.png", "rgb.bmp", "rgb.png", "rgb.png"]);
+    let (code, _, stderr) = ws.parity(&["--report", "twice.json"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.contains("2 lines of the manifest repeat pictures"), "{stderr}");
+    for (typed, found) in [("-1", "-1"), ("nan", "NaN"), ("1.5", "1.5")] {
+        let said = format!("expected a threshold above 0 and at most 1, found {found}");
+        refused(&ws, &["--threshold", typed], &[&said]);
+    }
+    ws.write("manifest.txt", b"a.onnx\n");
+    refused(&ws, &[], &["1 fixtures were left out, the first is a.onnx: expected a JPEG"]);
+}
+
+#[test]
 fn reports_do_not_depend_on_where_outputs_came_from() {
     let ws = Ws::new();
     for (words, name) in [(&[][..], "one.json"), (&[], "two.json"), (&["--no-cache"], "three.json")]

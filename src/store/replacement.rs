@@ -32,13 +32,18 @@ pub fn announce(fresh: &Path, path: &Path) -> Result<(), WriteError> {
 /// # Errors
 /// The first step that fails; the next call goes on from there.
 pub fn finish(path: &Path) -> Result<Option<PathBuf>, WriteError> {
-    let fresh = renamed(path, ANNOUNCED);
-    if !fresh.exists() {
+    if !is_announced(path) {
         return Ok(None);
     }
+    let fresh = renamed(path, ANNOUNCED);
     let aside = set_aside(path)?;
     name_new(&fresh, path)?;
     Ok(aside)
+}
+
+/// Whether a new database waits for the name `path`.
+pub fn is_announced(path: &Path) -> bool {
+    renamed(path, ANNOUNCED).exists()
 }
 
 /// Is `file` a database that waits for the name of another? That other's stem.

@@ -14,7 +14,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     artifact: PathBuf,
     /// Only a sign-off at this operating point counts [default: every one must accept]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     threshold: Option<f64>,
     #[command(flatten)]
     signers: SignersArgs,

@@ -47,10 +47,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     shards: u32,
     /// Share of pictures that two raters see
-    #[arg(long, value_name = "SHARE", default_value_t = 0.20, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.20, value_parser = share, allow_negative_numbers = true)]
     overlap: f64,
     /// Share of pictures that one rater sees twice
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = share, allow_negative_numbers = true)]
     repeats: f64,
     /// Seed of every shuffle
     #[arg(long, value_name = "N", default_value_t = 0)]

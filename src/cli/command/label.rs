@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 
 use super::Globals;
-use crate::blind::{self, Ended, LabelArgs, ShardKey, Surface};
+use crate::blind::{self, Ended, LabelArgs, SealError, ShardKey, Surface};
 use crate::cli::output::{self, Outcome};
 use crate::domain::escape::{escape, escape_os};
 use crate::domain::shard::{PlannedFixture, RaterName, Shard, ShardPlan};
@@ -17,7 +17,7 @@ use crate::domain::taxonomy::Taxonomy;
 use crate::store::event_chain::{Access, ChainError, EventLog};
 use crate::store::file;
 use crate::store::fixtures::FixtureSet;
-use crate::store::label_file::{Confinement, SealPlace};
+use crate::store::label_file::{Confinement, SealPlace, files_of};
 use crate::store::label_schema::{LabelRow, Opening, SCHEMA};
 use crate::store::lock::{Lock, LockError, Owner};
 use crate::store::place::{self, NetworkDisk, file_system_of};
@@ -79,6 +79,9 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     let workspace = globals.workspace()?;
     let plan = Plan::of(&workspace, args.shard)?;
     let network_disk = network_disk(&workspace, args.allow_network_disk, file_system_of)?;
+    if args.amend.is_some() {
+        Desk::must_exist(&workspace, &args.rater, args.shard)?;
+    }
     let desk = Desk::open(&workspace, &args.rater, globals)?;
     if let Some(reason) = &desk.read_only {
         output::note(&format!("{}: to look at only: {reason}", args.rater));
@@ -285,6 +288,22 @@ pub(super) struct Desk {
 }
 
 impl Desk {
+    /// For what only goes on with a log: making one for a misspelt name would leave it behind.
+    pub(super) fn must_exist(
+        workspace: &Workspace,
+        rater: &RaterName,
+        shard: Shard,
+    ) -> anyhow::Result<()> {
+        let path = workspace.rater_databases_dir().join(format!("{rater}.db"));
+        let is_sealed = || -> anyhow::Result<bool> {
+            Ok(!files_of(&workspace.labels_dir(), rater)?.is_empty())
+        };
+        if path.exists() || replacement::is_announced(&path) || is_sealed()? {
+            return Ok(());
+        }
+        Err(SealError::NotOpened { shard, rater: rater.clone() }.into())
+    }
+
     /// Opens a rater's log: to write when nobody else does, else to look at.
     pub(super) fn open(
         workspace: &Workspace,

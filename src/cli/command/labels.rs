@@ -58,6 +58,10 @@ fn rebuild(rater: &RaterName, workspace: &Workspace, globals: &Globals) -> anyho
     let folder = workspace.rater_databases_dir();
     let path = folder.join(format!("{rater}.db"));
     let shown = escape_os(path.as_os_str());
+    let own = files_of(&workspace.labels_dir(), rater)?;
+    if !path.exists() && !replacement::is_announced(&path) && own.is_empty() {
+        bail!("{shown}: it is not there, and {rater} has no sealed file to make it from");
+    }
     let owner = Owner::this_process(globals.clock.stamp());
     let _lock = Lock::acquire(&folder.join(format!("{rater}.lock")), &owner)?;
     replacement::finish(&path)?;

@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "REPORT")]
     baseline: Option<PathBuf>,
     /// How much worse than the baseline still passes, as a share
-    #[arg(long, value_name = "SHARE", default_value_t = 0.10)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.10, allow_negative_numbers = true)]
     margin: f64,
     /// Only part I of N, for `flipside merge`; `auto/N` takes I from SLURM_ARRAY_TASK_ID (counted from
     /// SLURM_ARRAY_TASK_MIN) or JOB_COMPLETION_INDEX (counted from 0)
@@ -55,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
     /// Decide at this threshold instead of the sidecar's
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Do not remember raw outputs, and use none that are remembered
     #[arg(long)]

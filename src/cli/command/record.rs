@@ -83,7 +83,7 @@ struct NewArgs {
     #[arg(long, value_name = "FILE")]
     report: PathBuf,
     /// Operating point; the report must have been measured there [default: the sidecar's]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     threshold: Option<f64>,
     #[command(flatten)]
     statement: StatementArgs,

@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     labels: Vec<PathBuf>,
     /// Operating point [default: the report's]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Fixture manifest, for the pictures [default: the workspace's]
     #[arg(long, value_name = "FILE")]

@@ -39,7 +39,7 @@ pub struct Args {
     #[arg(long)]
     blind: bool,
     /// Write every change with its verdict as JSON
-    #[arg(long, group = "twin")]
+    #[arg(long, group = "twin", conflicts_with = "blind")]
     json: bool,
     /// Lines instead of a screen: for screen readers, dumb terminals, scripts
     #[arg(long, group = "twin")]

@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     labels: Vec<PathBuf>,
     /// Operating point; without it, the recommended threshold of the report
-    #[arg(long, value_name = "CONFIDENCE")]
+    #[arg(long, value_name = "CONFIDENCE", allow_negative_numbers = true)]
     threshold: Option<f64>,
     /// Taxonomy, for categories; without it, the workspace's
     #[arg(long, value_name = "FILE")]
@@ -53,7 +53,13 @@ pub struct Args {
     reviewer: Option<RaterName>,
     /// Write down, before labels are sealed, within which difference two artifacts will count as
     /// equivalent: a share, like 0.05 for five points. Scores nothing
-    #[arg(long, value_name = "SHARE", requires = "question", conflicts_with = "format")]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        requires = "question",
+        conflicts_with = "format",
+        allow_negative_numbers = true
+    )]
     register_margin: Option<f64>,
     /// With --register-margin: what is to be decided
     #[arg(long, value_name = "TEXT", requires = "register_margin")]

@@ -38,6 +38,7 @@ pub fn run(args: &Args, globals: &Globals) -> anyhow::Result<Outcome> {
     let workspace = globals.workspace()?;
     let plan = Plan::of(&workspace, args.shard)?;
     network_disk(&workspace, args.allow_network_disk, file_system_of)?;
+    Desk::must_exist(&workspace, &args.rater, args.shard)?;
     let mut desk = Desk::open(&workspace, &args.rater, globals)?;
     if let Some(reason) = &desk.read_only {
         anyhow::bail!("cannot seal: {reason}");

@@ -102,7 +102,7 @@ pub(in crate::sighted) enum FoldError {
     #[error("{0}")]
     Decode(#[from] DecodeError),
     /// A threshold that no confidence can be compared with.
-    #[error("expected a recommended threshold above 0 and at most 1, found {found}")]
+    #[error("expected a threshold above 0 and at most 1, found {found}")]
     Threshold {
         /// As text: it may be NaN.
         found: String,

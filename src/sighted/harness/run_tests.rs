@@ -377,7 +377,7 @@ fn a_picture_that_cannot_be_decoded_is_left_out_and_counted_or_stops_a_strict_ru
     let finished = nothing.result.map_err(|error| error.to_string()).expect("goes through");
     assert!(finished.sample.is_none());
     let refused = finished.builder.finish(context(5, WHOLE)).expect_err("refused");
-    assert_eq!(refused, BuildError::NothingCompared { left_out: 5 });
+    assert!(matches!(refused, BuildError::NothingCompared { left_out: 5, .. }), "{refused:?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::layout::*;
 use super::state::{MergeState, StateError};
 use crate::domain::digest::{ContentHash, FixtureId, ManifestHash, TensorHash};
+use crate::domain::escape::escape;
 use crate::sighted::decision::decode::MAX_DETECTIONS;
 use crate::sighted::decision::fold::{DecisionRules, FixtureFold, FoldError, OutputView};
 use crate::sighted::decision::slot_match::SAME_OBJECT_IOU;
@@ -94,10 +95,12 @@ pub(in crate::sighted) enum BuildError {
         found: String,
     },
     /// No fixture was compared.
-    #[error("nothing was compared: {left_out} fixtures were left out")]
+    #[error("nothing was compared: {left_out} fixtures were left out{}", first_of(.first.as_ref()))]
     NothingCompared {
         /// Fixtures named but not compared.
         left_out: u64,
+        /// The first of them, as the manifest writes it, and why.
+        first: Option<(String, String)>,
     },
     /// An output without one element that is finite on both sides.
     #[error("output {output:?}: no element is finite on both sides")]
@@ -140,6 +143,12 @@ pub(in crate::sighted) struct ReportBuilder {
     pub(super) state: MergeState,
     pub(super) max_box_delta: f64,
     pub(super) noise: NoiseFloor,
+}
+
+fn first_of(first: Option<&(String, String)>) -> String {
+    first.map_or_else(String::new, |(path, reason)| {
+        format!(", the first is {}: {}", escape(path), escape(reason))
+    })
 }
 
 impl ReportBuilder {
@@ -399,7 +408,10 @@ impl ReportBuilder {
         }
         let compared = self.entries.iter().filter(|entry| entry.flips.is_some()).count();
         if compared == 0 {
-            return Err(BuildError::NothingCompared { left_out: self.entries.len() as u64 });
+            let first = self.entries.first().map(|entry| {
+                (entry.row.path.clone(), entry.row.reason.clone().unwrap_or_default())
+            });
+            return Err(BuildError::NothingCompared { left_out: self.entries.len() as u64, first });
         }
         match self.state.outputs.iter().find(|output| output.sums.compared == 0) {
             Some(output) => Err(BuildError::NothingFinite { output: output.sums.name.clone() }),

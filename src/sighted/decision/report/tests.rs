@@ -78,9 +78,13 @@ fn the_outcome_does_not_depend_on_how_fixtures_came_in() {
 fn nothing_is_never_a_report() {
     let finish = |builder: ReportBuilder, shard| builder.finish(context(9, shard));
     let mut builder = ReportBuilder::new(rules()).expect("rules");
-    assert_eq!(finish(builder.clone(), WHOLE), Err(BuildError::NothingCompared { left_out: 0 }));
+    let nothing = |left_out, first| Err(BuildError::NothingCompared { left_out, first });
+    assert_eq!(finish(builder.clone(), WHOLE), nothing(0, None));
     builder.push_left_out(0, "a.jpg".to_owned(), None, "gone".to_owned());
-    assert_eq!(finish(builder.clone(), WHOLE), Err(BuildError::NothingCompared { left_out: 1 }));
+    assert_eq!(
+        finish(builder.clone(), WHOLE),
+        nothing(1, Some(("a.jpg".to_owned(), "gone".to_owned())))
+    );
     // A shard may be empty; it is no answer by itself.
     let shard = finish(builder, ShardEntry { index: 1, of: 9 }).expect("a part");
     assert!(read(&to_bytes(&shard.report).expect("finite")).is_ok());
@@ -492,7 +496,7 @@ fn empty_shards_join_to_no_report() {
         }
     };
     let error = joined(vec![empty(1), empty(2)]).expect_err("nothing compared");
-    assert!(matches!(error, MergeError::Build(BuildError::NothingCompared { left_out: 2 })));
+    assert!(matches!(error, MergeError::Build(BuildError::NothingCompared { left_out: 2, .. })));
 }
 
 // ---- the gate

@@ -1,5 +1,6 @@
 //! One parity run, for the command line: from paths to a report that is written and summarised.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -211,6 +212,13 @@ fn read_report(path: &Path) -> anyhow::Result<ParityReport> {
     Ok(read(&bytes).with_context(name)?.report)
 }
 
+/// Fixtures whose picture an earlier one has, byte for byte.
+fn repeated(report: &ParityReport) -> usize {
+    let rows = report.flipside.iter().flat_map(|extension| &extension.fixtures);
+    let mut seen = HashSet::new();
+    rows.filter(|row| !row.sha256.is_empty() && !seen.insert(&row.sha256)).count()
+}
+
 /// Measures, builds, writes, compares with the baseline, summarises.
 fn report(
     question: &ParityQuestion,
@@ -252,6 +260,14 @@ fn report(
     }
     if question.limit.is_some() {
         notes.push("--limit: this report covers a part of the manifest".to_owned());
+    }
+    match repeated(&built.report) {
+        0 => {}
+        1 => {
+            notes.push("one line of the manifest repeats a picture, which counts again".to_owned())
+        }
+        lines => notes
+            .push(format!("{lines} lines of the manifest repeat pictures, which count each time")),
     }
     let hash = ReportHash::of(&bytes);
     let mut answer = answer(question, &built.report, &path, hash, gate.as_ref())?;
