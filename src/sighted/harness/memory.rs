@@ -42,18 +42,24 @@ pub(in crate::sighted) trait Recall: Send {
     fn outputs(&mut self, key: &RunKey) -> Option<Outputs>;
 }
 
+/// What one fixture came to that is not remembered yet.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::sighted) struct Fresh<'a> {
+    /// The tensor all of it is of.
+    pub tensor: TensorHash,
+    /// Runs and what came out.
+    pub runs: &'a [(RunKey, &'a Outputs)],
+    /// What the picture was squashed to, when that is new.
+    pub squashed: Option<(FixtureId, &'a RgbImage)>,
+}
+
 /// Keeps outputs for later runs.
 pub(in crate::sighted) trait Keep: Send {
-    /// Keeps all runs on one fixture, and what its picture was squashed to when that is new, or nothing.
+    /// Keeps all that is new of one fixture, or nothing.
     ///
     /// # Errors
     /// What went wrong, escaped; nothing was kept then.
-    fn keep(
-        &mut self,
-        tensor: TensorHash,
-        runs: &[(RunKey, &Outputs)],
-        squashed: Option<(FixtureId, &RgbImage)>,
-    ) -> Result<(), String>;
+    fn keep(&mut self, fresh: &Fresh<'_>) -> Result<(), String>;
 }
 
 /// All of it together.
@@ -96,12 +102,7 @@ impl Recall for Nothing {
 }
 
 impl Keep for Nothing {
-    fn keep(
-        &mut self,
-        _tensor: TensorHash,
-        _runs: &[(RunKey, &Outputs)],
-        _squashed: Option<(FixtureId, &RgbImage)>,
-    ) -> Result<(), String> {
+    fn keep(&mut self, _fresh: &Fresh<'_>) -> Result<(), String> {
         Ok(())
     }
 }

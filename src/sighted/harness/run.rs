@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::memory::{Keep, Known, Memory, Recall, RunKey, Turn};
+use super::memory::{Fresh, Keep, Known, Memory, Recall, RunKey, Turn};
 use super::prepare::{Line, Preparation, Prepared, Tensor, prepare_ahead};
 use super::recipe::{InputTensor, Recipe};
 use super::runner::{Outputs, Ran, Runner, RunnerError};
@@ -480,7 +480,8 @@ impl<'run> Folding<'run> {
         }
         if !runs.is_empty() {
             let squashed = compared.squashed.as_ref().map(|squashed| (compared.id, squashed));
-            self.not_kept = self.keep.keep(compared.tensor, &runs, squashed).err();
+            let fresh = Fresh { tensor: compared.tensor, runs: &runs, squashed };
+            self.not_kept = self.keep.keep(&fresh).err();
         }
     }
 

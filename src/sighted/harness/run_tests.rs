@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::memory::{Keep, Known, Memory, Recall, RunKey, Turn};
+use super::memory::{Fresh, Keep, Known, Memory, Recall, RunKey, Turn};
 use super::prepare::Line;
 use super::recipe::{InputTensor, Recipe};
 use super::run::{Finished, Lane, NoiseSample, RunError, RunPlan, RunProgress, Side, run};
 use super::runner::{Output, Outputs, RunnerError, Script, ScriptedRunner};
-use crate::domain::digest::FixtureId;
 use crate::domain::digest::{ArtifactHash, TensorHash};
-use crate::media::pixels::RgbImage;
 use crate::sighted::decision::report::build::{BuildError, ReportBuilder};
 use crate::sighted::decision::report::check::check;
 use crate::sighted::decision::report::{ParityReport, ShardEntry, Sides};
@@ -124,15 +122,10 @@ impl Recall for Shelf {
 }
 
 impl Keep for Shelf {
-    fn keep(
-        &mut self,
-        tensor: TensorHash,
-        runs: &[(RunKey, &Outputs)],
-        _squashed: Option<(FixtureId, &RgbImage)>,
-    ) -> Result<(), String> {
+    fn keep(&mut self, fresh: &Fresh<'_>) -> Result<(), String> {
         let mut shelf = self.lock();
-        for (key, outputs) in runs {
-            shelf.insert(*key, (tensor, (*outputs).clone()));
+        for (key, outputs) in fresh.runs {
+            shelf.insert(*key, (fresh.tensor, (*outputs).clone()));
         }
         Ok(())
     }
@@ -142,12 +135,7 @@ impl Keep for Shelf {
 struct Full;
 
 impl Keep for Full {
-    fn keep(
-        &mut self,
-        _tensor: TensorHash,
-        _runs: &[(RunKey, &Outputs)],
-        _squashed: Option<(FixtureId, &RgbImage)>,
-    ) -> Result<(), String> {
+    fn keep(&mut self, _fresh: &Fresh<'_>) -> Result<(), String> {
         Err("no room".to_owned())
     }
 }

@@ -14,7 +14,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use crate::domain::digest::{ArtifactHash, FixtureId, RecipeHash, TensorHash, sha256};
 use crate::domain::escape::escape;
 use crate::media::pixels::RgbImage;
-use crate::sighted::harness::memory::{Keep, Known, Memory, Pictures, Recall, RunKey, Turn};
+use crate::sighted::harness::memory::{Fresh, Keep, Known, Memory, Pictures, Recall, RunKey, Turn};
 use crate::sighted::harness::runner::{Output, Outputs};
 use crate::store::sqlite::{Schema, SqliteError, immediate, open};
 
@@ -237,12 +237,8 @@ struct Writer {
 }
 
 impl Keep for Writer {
-    fn keep(
-        &mut self,
-        tensor: TensorHash,
-        outputs: &[(RunKey, &Outputs)],
-        squashed: Option<(FixtureId, &RgbImage)>,
-    ) -> Result<(), String> {
+    fn keep(&mut self, fresh: &Fresh<'_>) -> Result<(), String> {
+        let Fresh { tensor, runs: outputs, squashed } = *fresh;
         let said = |error: rusqlite::Error| escape(&error.to_string()).into_owned();
         let encoded: Vec<(RunKey, Vec<u8>)> =
             outputs.iter().map(|(key, outputs)| (*key, encode(outputs))).collect();
@@ -435,6 +431,10 @@ mod tests {
 
     const TENSOR: TensorHash = TensorHash::from_bytes([7; 32]);
 
+    fn fresh<'a>(runs: &'a [(RunKey, &'a Outputs)]) -> Fresh<'a> {
+        Fresh { tensor: TENSOR, runs, squashed: None }
+    }
+
     fn memory(path: &Path, circumstances: &Circumstances) -> Memory {
         let artifacts = [ArtifactHash::of(b"a"), ArtifactHash::of(b"b")];
         open_memory(path, circumstances, &artifacts, MAX_BYTES).expect("opened")
@@ -447,7 +447,7 @@ mod tests {
         let (first, again) = (key(b"a", 1, Turn::First), key(b"a", 1, Turn::Again));
         let mut one = memory(&path, &here());
         assert!(one.known.is_empty());
-        one.keep.keep(TENSOR, &[(first, &outputs(1)), (again, &outputs(2))], None).expect("kept");
+        one.keep.keep(&fresh(&[(first, &outputs(1)), (again, &outputs(2))])).expect("kept");
         // What a run kept is there for the same run's reader too.
         assert!(one.recall.outputs(&first).is_some_and(|found| same(&found, &outputs(1))));
         drop(one);
@@ -462,7 +462,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().join("outputs.db");
         let key = key(b"a", 1, Turn::First);
-        memory(&path, &here()).keep.keep(TENSOR, &[(key, &outputs(1))], None).expect("kept");
+        memory(&path, &here()).keep.keep(&fresh(&[(key, &outputs(1))])).expect("kept");
         for other in [
             Circumstances { recipe: RecipeHash::of(b"other"), ..here() },
             Circumstances { runtime: "two threads".to_owned(), ..here() },
@@ -478,7 +478,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().join("outputs.db");
         let key = key(b"a", 1, Turn::First);
-        memory(&path, &here()).keep.keep(TENSOR, &[(key, &outputs(1))], None).expect("kept");
+        memory(&path, &here()).keep.keep(&fresh(&[(key, &outputs(1))])).expect("kept");
         let connection = open(&path, &SCHEMA).expect("opened");
         let mut bytes = encode(&outputs(1));
         bytes[40] ^= 1;
@@ -500,7 +500,8 @@ mod tests {
         let open =
             |here: &Circumstances| open_memory(&path, here, &artifacts, limit).expect("opened");
         let keep = |memory: &mut Memory, number: u8| {
-            memory.keep.keep(TENSOR, &[], Some((fixture(number), &picture))).expect("kept");
+            let squashed = Some((fixture(number), &picture));
+            memory.keep.keep(&Fresh { squashed, ..fresh(&[]) }).expect("kept");
         };
         let there = |here: &Circumstances| -> Vec<u8> {
             let memory = open(here);
@@ -522,7 +523,7 @@ mod tests {
         // Outputs are worth more.
         let values = vec![0.5; 108_000];
         let large = Outputs(vec![Output { name: "x".to_owned(), shape: vec![108_000], values }]);
-        memory.keep.keep(TENSOR, &[(key(b"a", 2, Turn::First), &large)], None).expect("room");
+        memory.keep.keep(&fresh(&[(key(b"a", 2, Turn::First), &large)])).expect("room");
         keep(&mut memory, 7);
         assert!(there(&here()).is_empty());
     }
@@ -532,7 +533,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("temporary folder");
         let path = folder.path().join("outputs.db");
         let key = key(b"a", 1, Turn::First);
-        memory(&path, &here()).keep.keep(TENSOR, &[(key, &outputs(1))], None).expect("kept");
+        memory(&path, &here()).keep.keep(&fresh(&[(key, &outputs(1))])).expect("kept");
         let connection = open(&path, &SCHEMA).expect("opened");
         connection.execute_batch("DROP TABLE picture; PRAGMA user_version = 1").expect("as before");
         drop(connection);
@@ -565,7 +566,7 @@ mod tests {
             let mut memory = open_memory(&path, &here(), &[hash], limit).expect("opened");
             (0..count)
                 .try_for_each(|index| {
-                    memory.keep.keep(TENSOR, &[(key(artifact, index, Turn::First), &large)], None)
+                    memory.keep.keep(&fresh(&[(key(artifact, index, Turn::First), &large)]))
                 })
                 .map(|()| memory.known.len())
         };
